@@ -1,0 +1,29 @@
+"""Certificates, with proof, of how large a model's loss can be where all groups have equal base rates."""
+
+from fairbound.certificate import Certificate, CertificateCurve, Status
+from fairbound.certify import certify, certify_curve, largest_certified_rho
+from fairbound.errors import InfeasibleError, InputError, ThresholdError
+from fairbound.losses import LOSSES, Loss
+from fairbound.nearest import NearestFair, nearest_fair
+from fairbound.population import Population
+from fairbound.witness import Witness
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LOSSES",
+    "Certificate",
+    "CertificateCurve",
+    "InfeasibleError",
+    "InputError",
+    "Loss",
+    "NearestFair",
+    "Population",
+    "Status",
+    "ThresholdError",
+    "Witness",
+    "certify",
+    "certify_curve",
+    "largest_certified_rho",
+    "nearest_fair",
+]

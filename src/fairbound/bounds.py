@@ -1,0 +1,84 @@
+"""From multipliers to bounds by weak duality, rounded outward.
+
+These two functions are all that the soundness of a certificate rests on: any multipliers give a valid bound, and
+no rounding error can make it too small. Multipliers are taken as the exact numbers that the floats are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairbound.arrays import Floats
+from fairbound.problem import Problem
+from fairbound.rounding import least_affinity, lowered, margin, raised
+
+#: Relative accuracy, in roundings, of the class probabilities that a population hands over.
+PROBABILITY_ROUNDINGS = 16
+
+
+def _certified(level: Floats, rho: Floats, total: Floats) -> Floats:
+    """Return ``level - tau^2 / total`` rounded up; ``level`` and ``total`` are upper bounds already."""
+    usable = (total > 0) & np.isfinite(total)
+    gain = np.where(usable, lowered(least_affinity(rho) ** 2 / np.where(usable, total, 1.0), 4), 0.0)
+    return level - gain + margin(np.abs(level) + gain, 2)
+
+
+def general_bound(problem: Problem, rho: Floats, phi: Floats, label_share: Floats) -> Floats:
+    """Bound the loss under general shifting from ``phi`` (N, S, C) >= 0 and ``label_share`` (N, C) > 0.
+
+    With ``u = phi / r0`` and ``D = M - loss`` (docs/theory.md, section 3):
+
+        M + sigma_K(sum_y phi) - tau^2 / ( sum_i p_i E_i[D / (D+u)^2] + sigma_R(sum_s p_i E_i[u / (D+u)^2] / r0) ).
+    """
+    top = problem.ceiling.flat[0]
+    size = problem.upper.probability.size
+    ratio = phi / label_share[:, None]
+    deficit = top - problem.upper.loss
+    weight = problem.upper.probability / (deficit + ratio[..., None]) ** 2
+    weight = np.where(problem.upper.probability > 0, weight, 0.0)
+    roundings = size + PROBABILITY_ROUNDINGS + 16
+    intercept = raised((weight * deficit).sum(axis=(1, 2, 3)), roundings)
+    slope = raised((weight.sum(axis=3) * ratio / label_share[:, None]).sum(axis=1), roundings)
+    level = problem.groups.support(raised(phi.sum(axis=2), problem.labels.size))
+    level = top + level
+    return _certified(level + margin(level, 1), rho, raised(intercept + problem.labels.support(slope), 1))
+
+
+def piece_bound(
+    problem: Problem, rho: Floats, vertices: Floats, w: Floats, centre: Floats, omega: Floats
+) -> Floats:
+    """Bound the loss over all Q whose label shares lie in the piece, from any ``w``, ``centre``, ``omega``.
+
+    Shapes: vertices (N, m, C), w (N, S, C), centre and omega (N, C). The formula stands in :mod:`fairbound.pieces`
+    (docs/theory.md, section 4). Vertices are allowed to be off by a few roundings. Where a multiplier falls below
+    a ceiling nothing is proved: infinity.
+    """
+    labels = problem.labels.size
+    offset = vertices - centre[:, None]
+    tilt = offset @ w.swapaxes(-1, -2)  # (N, m, S)
+    eta = w[:, None] - tilt[..., None]  # (N, m, S, C)
+    size = (np.abs(vertices) + np.abs(centre[:, None])) @ np.abs(w).swapaxes(-1, -2)
+    eta = eta - margin(np.abs(w)[:, None] + size[..., None], 2 * labels + 8)
+
+    probability = problem.upper.probability
+    gap = eta[..., None] - problem.upper.loss
+    present = probability > 0
+    with np.errstate(divide="ignore"):
+        terms = np.where(present, probability / np.where(present, np.maximum(gap, 0.0), 1.0), 0.0)
+    total = raised(terms.sum(axis=(2, 3, 4)), probability.size + PROBABILITY_ROUNDINGS + 8)
+    if omega.any():
+        pulled = (vertices @ omega[..., None])[..., 0]
+        size = np.abs(vertices) @ np.abs(omega)[..., None]
+        total = total - pulled + margin(size[..., 0] + total, labels + 8)
+        limit = problem.labels.support(omega)
+        most = total.max(axis=1) + limit
+        most = most + margin(np.abs(total).max(axis=1) + np.abs(limit), 2)
+    else:
+        most = total.max(axis=1)
+    held = (eta >= problem.ceiling).all(axis=(1, 2, 3))
+    level = (w @ centre[..., None])[..., 0]
+    level = level + margin((np.abs(w) @ np.abs(centre)[..., None])[..., 0], labels + 4)
+    bound = _certified(problem.groups.support(level), rho, most)
+    # G is positive, so a total that is not positive shows that no admissible r lies in the piece at all.
+    bound = np.where(most <= 0, -np.inf, bound)
+    return np.where(held, bound, np.inf)

@@ -1,0 +1,151 @@
+"""Rows to cells: reading the user's columns and naming groups and labels as the user did."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairbound.arrays import AnyArray, Floats, Integers
+from fairbound.errors import InputError
+
+
+@dataclass(frozen=True)
+class Categories:
+    """A column of categories: the names, in order, and each row's place among them."""
+
+    names: tuple[Hashable, ...]
+    codes: Integers
+
+
+def _column(name: str, values: Any) -> AnyArray:
+    """Return one column as an array without missing values."""
+    array = np.asarray(values)
+    if array.ndim == 0:
+        message = f"{name} must be a column with one entry per row, not a single {type(values).__name__}"
+        raise InputError(message)
+    if array.dtype.kind == "f":
+        missing = ~np.isfinite(array)
+    elif array.dtype.kind == "O":
+        missing = np.array([v is None or v != v for v in array.ravel()], dtype=bool).reshape(array.shape)  # noqa: PLR0124 (NaN)
+    else:
+        missing = np.zeros(array.shape, dtype=bool)
+    if missing.any():
+        row = int(np.argwhere(missing)[0][0])
+        message = f"{name} has a missing value in row {row}; drop such rows or give them a name"
+        raise InputError(message)
+    return array
+
+
+def _scalar(value: Any) -> Hashable:
+    """Return the plain Python value of an array element."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain  # type: ignore[no-any-return]  # the user's values are hashable, or np.unique would have failed
+
+
+def _encode(name: str, values: Any) -> Categories:
+    """Number the distinct values of one column; categories keep their order, the rest is sorted."""
+    array = _column(name, values)
+    if array.ndim != 1:
+        message = f"{name} must have one dimension, not {array.ndim}"
+        raise InputError(message)
+    try:
+        distinct, codes = np.unique(array, return_inverse=True)
+    except TypeError:  # values of different types cannot be sorted: order them by how they print
+        position: dict[Hashable, int] = {}
+        order = sorted(set(array.tolist()), key=lambda v: (type(v).__name__, repr(v)))
+        position = {v: i for i, v in enumerate(order)}
+        return Categories(tuple(order), np.array([position[v] for v in array.tolist()], dtype=np.int64))
+    names = tuple(_scalar(v) for v in distinct)
+    declared = getattr(getattr(values, "cat", values), "categories", None)
+    if declared is not None:
+        order = [_scalar(v) for v in np.asarray(declared)]
+        rank = np.array([order.index(v) for v in names])
+        place = np.argsort(np.argsort(rank))
+        names, codes = tuple(v for v in order if v in names), place[codes]
+    return Categories(names, codes.astype(np.int64))
+
+
+def encode_labels(name: str, values: Any) -> Categories:
+    """Number the labels; at least two are needed."""
+    labels = _encode(name, values)
+    _at_least_two(name, "label", labels)
+    return labels
+
+
+def encode_groups(name: str, values: Any) -> Categories:
+    """Number the groups; several columns give intersectional groups, named by tuples."""
+    columns = getattr(values, "columns", None)
+    if columns is not None:
+        parts = [_encode(f"{name}[{c!r}]", values[c]) for c in columns]
+    else:
+        array = np.asarray(values) if not isinstance(values, dict) else None
+        if isinstance(values, dict):
+            parts = [_encode(f"{name}[{key!r}]", column) for key, column in values.items()]
+        elif array is not None and array.ndim == 2:
+            parts = [_encode(name, array[:, i]) for i in range(array.shape[1])]
+        else:
+            parts = [_encode(name, values)]
+    if not parts:
+        message = f"{name} has no columns"
+        raise InputError(message)
+    lengths = {len(p.codes) for p in parts}
+    if len(lengths) > 1:
+        message = f"the columns of {name} differ in length: {sorted(lengths)}"
+        raise InputError(message)
+    if len(parts) == 1:
+        groups = parts[0]
+    else:
+        joint, codes = np.unique(np.stack([p.codes for p in parts], axis=1), axis=0, return_inverse=True)
+        names = tuple(tuple(p.names[i] for p, i in zip(parts, row, strict=True)) for row in joint)
+        groups = Categories(names, codes.reshape(-1).astype(np.int64))
+    _at_least_two(name, "group", groups)
+    return groups
+
+
+def _at_least_two(name: str, what: str, found: Categories) -> None:
+    if len(found.names) < 2:
+        message = f"{name} has only the {what}s {list(found.names)}; at least two are needed to compare base rates"
+        raise InputError(message)
+
+
+def same_length(**columns: int) -> None:
+    """Refuse columns of different lengths, naming them."""
+    if len(set(columns.values())) > 1:
+        lengths = ", ".join(f"{name} has {length}" for name, length in columns.items())
+        message = f"all columns need one entry per row, but {lengths}"
+        raise InputError(message)
+    if 0 in columns.values():
+        message = f"there are no rows: {', '.join(columns)} are empty"
+        raise InputError(message)
+
+
+def numbers(name: str, values: Any) -> Floats:
+    """Return finite numbers as floats."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        message = f"{name} must hold numbers, not {array.dtype}"
+        raise InputError(message)
+    array = array.astype(np.float64)
+    bad = ~np.isfinite(array)
+    if bad.any():
+        row = int(np.argwhere(bad)[0][0])
+        message = f"{name} has the value {array[np.nonzero(bad)][0]} in row {row}; drop such rows or mend the model"
+        raise InputError(message)
+    return array
+
+
+def weights(name: str, values: Any, rows: int) -> Floats:
+    """Return non-negative weights that are not all zero."""
+    array = numbers(name, values)
+    same_length(**{name: len(array), "y_true": rows})
+    if (array < 0).any():
+        row = int(np.argmax(array < 0))
+        message = f"{name} is negative in row {row}: {array[row]!r}; weights count rows and cannot be negative"
+        raise InputError(message)
+    if not array.any():
+        message = f"{name} is zero in every row; at least one row must count"
+        raise InputError(message)
+    return array

@@ -1,0 +1,39 @@
+"""The errors users may meet; all of them are ``ValueError`` and name the argument and the cure."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """An argument cannot be used as given."""
+
+
+class InfeasibleError(ValueError):
+    """No distribution with equal base rates lies within the distance asked for.
+
+    Attributes
+    ----------
+    distance
+        Hellinger distance from the data to the nearest distribution with equal base rates that respects the
+        limits. Any ``rho`` of at least this size can be certified.
+    """
+
+    def __init__(self, message: str, distance: float) -> None:
+        super().__init__(message)
+        self.distance = distance
+
+
+class ThresholdError(ValueError):
+    """The loss exceeds the threshold already at the nearest distribution with equal base rates.
+
+    Attributes
+    ----------
+    distance
+        Where the nearest such distribution is.
+    bound
+        The certified loss there.
+    """
+
+    def __init__(self, message: str, distance: float, bound: float) -> None:
+        super().__init__(message)
+        self.distance = distance
+        self.bound = bound

@@ -1,0 +1,188 @@
+"""What is known of the loss in each cell: its mean, its mean and variance, or its whole distribution.
+
+Each kind yields *atoms*, a discrete loss distribution per cell that stands for all it knows (docs/theory.md, section 2).
+The upper atoms can only raise the worst case, the lower atoms are the distribution that the attained value refers to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairbound.arrays import Floats, Integers
+from fairbound.problem import Atoms
+from fairbound.rounding import UNIT, lowered, raised
+
+#: Cells with at most this many rows keep every distinct loss; larger ones are summarised in this many bins.
+BINS = 2048
+
+
+@dataclass(frozen=True)
+class MeanOnly:
+    """The mean loss of each cell, shape (S, C). Worst case: all losses are 0 or the ceiling."""
+
+    mean: Floats
+
+    roundings = 0
+    sentence = "Of the losses only the mean of each cell is known; the worst case is taken over all losses with that mean."
+
+    def atoms(self, mass: Floats, ceiling: float) -> tuple[Atoms, Atoms]:
+        """Put ``mean / M`` at M and the rest at 0."""
+        share = np.stack([(ceiling - self.mean) / ceiling, self.mean / ceiling], axis=2)
+        loss = np.broadcast_to(np.array([0.0, ceiling]), share.shape)
+        both = Atoms(mass[..., None] * share, np.where(mass[..., None] > 0, loss, 0.0))
+        return both, both
+
+
+@dataclass(frozen=True)
+class MeanAndVariance:
+    """Mean and variance of the loss in each cell, shape (S, C): the statistics of the paper's Theorem 3.
+
+    The worst law with these moments has two atoms, ``x0 = E - V/(M-E)`` and M with weight ``V / (V + (M-E)^2)``. It
+    reproduces the paper's inner bound (Theorem 2.2 of Weber et al. 2022) exactly, and needs no limit on how far a cell
+    may move: beyond the paper's gamma-bar the loss is simply M.
+    """
+
+    mean: Floats
+    variance: Floats
+
+    roundings = 0
+    sentence = (
+        "Of the losses only mean and variance of each cell are known; the worst case is taken over all losses with "
+        "these moments."
+    )
+
+    def atoms(self, mass: Floats, ceiling: float) -> tuple[Atoms, Atoms]:
+        """Two atoms per cell; a mean at the ceiling is one atom there."""
+        room = ceiling - self.mean
+        some = room > 0
+        safe = np.where(some, room, 1.0)
+        high = np.where(some, self.variance / (self.variance + safe**2), 1.0)
+        low = np.where(some, safe / (self.variance / safe + safe), 0.0)
+        place = np.where(some, self.mean - self.variance / safe, 0.0)
+        error = 8 * UNIT * (self.mean + np.where(some, self.variance / safe, 0.0))
+        share = np.stack([low, high], axis=2)
+        atoms = []
+        for shift in (error, -error):
+            first = np.where(mass > 0, np.clip(place + shift, 0.0, ceiling), 0.0)
+            second = np.where(mass > 0, ceiling, 0.0)
+            atoms.append(Atoms(mass[..., None] * share, np.stack([first, second], axis=2)))
+        return atoms[0], atoms[1]
+
+
+@dataclass(frozen=True)
+class LossTable:
+    """The whole distribution of the loss: bins of shape (S, C, J), with their edges, weight and mean.
+
+    A bin whose edges coincide is a single loss, known exactly. Otherwise its weight is spread onto the two edges with
+    the mean kept for the bound (this can only raise it), and sits at the mean for the attained value. ``rows`` is the
+    number of rows in the fullest bin: it limits the rounding error of the means.
+    """
+
+    low: Floats
+    high: Floats
+    weight: Floats
+    mean_loss: Floats
+    rows: int
+
+    sentence = "The whole distribution of the observed losses is used."
+
+    @property
+    def roundings(self) -> int:
+        """How many roundings went into the mean of a cell."""
+        return self.rows + self.weight.shape[2] + 4
+
+    @property
+    def mean(self) -> Floats:
+        """The mean loss of each cell; zero where the cell is empty."""
+        total = self.weight.sum(axis=2)
+        return (self.weight * self.mean_loss).sum(axis=2) / np.where(total > 0, total, 1.0)
+
+    @property
+    def largest(self) -> Floats:
+        """The largest loss of each cell, or the edge of its bin."""
+        return np.where(self.weight > 0, self.high, 0.0).max(axis=2)
+
+    def atoms(self, mass: Floats, ceiling: float) -> tuple[Atoms, Atoms]:  # noqa: ARG002 (all is in the table)
+        """Spread bins onto their edges for the bound, onto their means for the attained value."""
+        share = self.weight / self.weight.sum()
+        width = self.high - self.low
+        if not width.any():
+            both = Atoms(share, np.where(share > 0, self.low, 0.0))
+            return both, both
+        safe = np.where(width > 0, width, 1.0)
+        most = np.clip(raised(self.mean_loss, self.rows + 4), self.low, self.high)
+        least = np.clip(lowered(self.mean_loss, self.rows + 4), self.low, self.high)
+        to_high = np.where(width > 0, raised((most - self.low) / safe, 4), 0.0)
+        to_low = np.where(width > 0, raised((self.high - least) / safe, 4), 1.0)
+        upper = _merged(
+            np.concatenate([share * to_low, share * to_high], axis=2), np.concatenate([self.low, self.high], axis=2)
+        )
+        return upper, Atoms(share, np.where(share > 0, least, 0.0))
+
+
+def _merged(probability: Floats, loss: Floats) -> Atoms:
+    """Add up the probabilities of equal losses in a cell, and pad the cells to equal length."""
+    s, c, _ = probability.shape
+    cells = []
+    for weight, place in zip(probability.reshape(s * c, -1), loss.reshape(s * c, -1), strict=True):
+        distinct, codes = np.unique(place[weight > 0], return_inverse=True)
+        cells.append((np.bincount(codes, weight[weight > 0], len(distinct)), distinct))
+    width = max(len(distinct) for _, distinct in cells)
+    arrays = np.zeros((2, s * c, max(width, 1)))
+    for index, (weight, distinct) in enumerate(cells):
+        arrays[0, index, : len(weight)], arrays[1, index, : len(distinct)] = weight, distinct
+    return Atoms(*arrays.reshape(2, s, c, -1))
+
+
+def tabulate(loss: Floats, cell: Integers, weight: Floats | None, shape: tuple[int, int]) -> LossTable:
+    """Summarise rows: every distinct loss of small cells, bins of the others.
+
+    Bins are finer towards the largest loss, where the worst case looks: bin b covers losses with
+    ``sqrt(1 - loss/largest)`` between ``1 - (b+1)/B`` and ``1 - b/B``.
+    """
+    count = shape[0] * shape[1]
+    top = float(loss.max()) or 1.0
+    edges = top * (1.0 - np.square(1.0 - np.arange(BINS + 1) / BINS))
+    edges[0], edges[-1] = 0.0, top
+    order = np.argsort(cell.astype(np.int16 if count < 2**15 else np.int64), kind="stable")
+    ends = np.cumsum(np.bincount(cell, minlength=count))
+    columns = [
+        _one_cell(loss[part], None if weight is None else weight[part], edges)
+        for part in np.split(order, ends[:-1])
+    ]
+    width = max(1, *(column.shape[1] for column in columns))
+    table = np.zeros((5, count, width))
+    for index, column in enumerate(columns):
+        table[:, index, : column.shape[1]] = column
+    low, high, mass, mean, rows = table.reshape(5, *shape, width)
+    return LossTable(low, high, mass, mean, int(rows.max()))
+
+
+def _one_cell(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
+    """Return low, high, weight, mean and number of rows of one cell's bins."""
+    if not len(loss):
+        return np.zeros((5, 0))
+    if len(loss) <= BINS:
+        low, bins = np.unique(loss, return_inverse=True)
+        high = low
+        single = np.ones(len(low), dtype=bool)
+    else:
+        top = edges[-1]
+        bins = np.clip(((1.0 - np.sqrt(1.0 - np.minimum(loss / top, 1.0))) * BINS).astype(np.int64), 0, BINS - 1)
+        bins -= loss < edges[bins]  # rounding may have put a loss next to its bin
+        bins += loss > edges[bins + 1]
+        sample = np.zeros(BINS)
+        sample[bins] = loss
+        single = np.bincount(bins, loss != sample[bins], BINS) == 0
+        low, high = np.where(single, sample, edges[:-1]), np.where(single, sample, edges[1:])
+    rows = np.bincount(bins, minlength=len(low))
+    mass = rows.astype(np.float64) if weight is None else np.bincount(bins, weight, len(low))
+    total = np.bincount(bins, loss if weight is None else loss * weight, len(low))
+    used = mass > 0
+    mean = np.where(single, low, np.clip(total / np.where(used, mass, 1.0), low, high))
+    return np.stack([low, high, mass, mean, np.where(single, 1, rows)])[:, used]
+
+
+Knowledge = MeanOnly | MeanAndVariance | LossTable

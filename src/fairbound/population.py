@@ -1,0 +1,384 @@
+"""The population: what is known of the data, as mass and loss distribution per cell of group and label."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairbound.arrays import Floats
+from fairbound.cells import encode_groups, encode_labels, numbers, same_length, weights
+from fairbound.errors import InputError
+from fairbound.knowledge import Knowledge, LossTable, MeanAndVariance, MeanOnly, tabulate
+from fairbound.losses import Loss, find_loss
+from fairbound.marginals import MarginalSet
+from fairbound.problem import Atoms, Problem
+from fairbound.rounding import lowered, raised
+
+
+@dataclass(frozen=True)
+class Population:
+    """What is known of a distribution P of groups, labels and losses.
+
+    Build one with :meth:`from_predictions`, :meth:`from_losses` or :meth:`from_moments`.
+
+    Attributes
+    ----------
+    groups, labels
+        Their names, as the user gave them; several sensitive columns give tuples.
+    weight
+        Weight of each cell, shape (S, C): numbers of rows, sums of row weights, or masses.
+    knowledge
+        What is known of the loss in each cell.
+    ceiling
+        The largest loss there can be; ``math.inf`` if unknown.
+    rows
+        Number of rows it was made from; None if it was made from moments.
+    loss_name
+        What the loss is called.
+    """
+
+    groups: tuple[Hashable, ...]
+    labels: tuple[Hashable, ...]
+    weight: Floats
+    knowledge: Knowledge
+    ceiling: float
+    rows: int | None = None
+    loss_name: str = "loss"
+
+    @property
+    def mass(self) -> Floats:
+        """P's cell masses, shape (S, C)."""
+        return self.weight / self.weight.sum()
+
+    @property
+    def mean(self) -> Floats:
+        """The mean loss of each cell, shape (S, C); zero where a cell is empty."""
+        return np.where(self.weight > 0, self.knowledge.mean, 0.0)
+
+    @property
+    def loss(self) -> float:
+        """P's expected loss."""
+        return float((self.mass * self.mean).sum())
+
+    @property
+    def base_rates(self) -> Floats:
+        """The distribution of the labels in each group, shape (S, C)."""
+        return self.weight / self.weight.sum(axis=1, keepdims=True)
+
+    @property
+    def empty_cells(self) -> tuple[tuple[Hashable, Hashable], ...]:
+        """The cells without data, by name."""
+        return tuple((self.groups[s], self.labels[y]) for s, y in np.argwhere(self.weight == 0))
+
+    def __repr__(self) -> str:
+        size = f"{len(self.groups)} groups x {len(self.labels)} labels"
+        source = "from moments" if self.rows is None else f"{self.rows} rows"
+        return f"Population({size}, {source}, {self.loss_name}={self.loss:.6f}, ceiling={self.ceiling:g})"
+
+    @classmethod
+    def from_moments(
+        cls,
+        mass: Any,
+        mean: Any,
+        variance: Any = None,
+        *,
+        ceiling: float = 1.0,
+        groups: Sequence[Hashable] | None = None,
+        labels: Sequence[Hashable] | None = None,
+    ) -> Population:
+        """Build a population from cell masses and the mean (and variance) of the loss in each cell.
+
+        Parameters
+        ----------
+        mass, mean, variance
+            Arrays of shape (S, C): a row per group, a column per label. Masses add up to 1. What stands in ``mean``
+            and ``variance`` for a cell of mass 0 is ignored.
+        ceiling
+            The largest loss there can be.
+        groups, labels
+            Names; by default 0, 1, 2, ...
+
+        Examples
+        --------
+        >>> from fairbound import Population
+        >>> Population.from_moments([[0.4, 0.2], [0.3, 0.1]], [[0.1, 0.3], [0.1, 0.5]])
+        Population(2 groups x 2 labels, from moments, loss=0.180000, ceiling=1)
+        """
+        masses = numbers("mass", mass)
+        if masses.ndim != 2 or min(masses.shape) < 2:
+            message = f"mass has shape {masses.shape}; it needs a row per group and a column per label, two or more each"
+            raise InputError(message)
+        if (masses < 0).any():
+            message = f"mass has the negative entry {masses.min()!r}; masses are probabilities"
+            raise InputError(message)
+        if abs(masses.sum() - 1.0) > 1e-9:
+            message = f"mass adds up to {masses.sum()!r}, not to 1; divide it by its sum if it holds counts"
+            raise InputError(message)
+        top = _ceiling(ceiling)
+        if not math.isfinite(top):
+            message = "ceiling must be finite here: without it nothing follows from moments under general shifting"
+            raise InputError(message)
+        means = _moment("mean", mean, masses)
+        if (means > top).any():
+            message = f"mean has the entry {means.max()!r} above the ceiling {top!r}; raise ceiling if losses can be larger"
+            raise InputError(message)
+        knowledge: Knowledge = MeanOnly(means)
+        if variance is not None:
+            variances = _moment("variance", variance, masses)
+            limit = means * (top - means)
+            if (variances > limit * (1 + 1e-9) + 1e-15).any():
+                cell = np.unravel_index(int((variances - limit).argmax()), masses.shape)
+                message = (
+                    f"variance[{cell[0]}, {cell[1]}]={variances[cell]!r} is impossible: losses in [0, {top:g}] with mean "
+                    f"{means[cell]!r} have a variance of at most {limit[cell]!r}"
+                )
+                raise InputError(message)
+            knowledge = MeanAndVariance(means, np.minimum(variances, limit))
+        names = _names("groups", groups, masses.shape[0]), _names("labels", labels, masses.shape[1])
+        return _checked(cls(*names, masses, knowledge, top))
+
+    @classmethod
+    def from_losses(
+        cls,
+        loss: Any,
+        y_true: Any,
+        *,
+        sensitive_features: Any,
+        ceiling: float = 1.0,
+        sample_weight: Any = None,
+        loss_name: str = "loss",
+    ) -> Population:
+        """Build a population from the loss of each row.
+
+        Parameters
+        ----------
+        loss
+            The model's loss on each held-out row.
+        y_true
+            The true label of each row.
+        sensitive_features
+            The group of each row; a table or a dict of several columns gives intersectional groups (tuples).
+        ceiling
+            The largest loss there can be; ``math.inf`` if there is none (then only sensitive shifting, or general
+            shifting with observed support, can be certified).
+        sample_weight
+            Weights of the rows.
+
+        Examples
+        --------
+        >>> from fairbound import Population
+        >>> Population.from_losses([0.1, 0.2, 0.4, 0.9], [0, 1, 0, 1], sensitive_features=["a", "a", "b", "b"])
+        Population(2 groups x 2 labels, 4 rows, loss=0.400000, ceiling=1)
+        """
+        losses = numbers("loss", loss)
+        if losses.ndim != 1:
+            message = f"loss must have one entry per row, but its shape is {losses.shape}"
+            raise InputError(message)
+        top = _ceiling(ceiling)
+        outside = (losses < 0) | (losses > top)
+        if outside.any():
+            row = int(np.argmax(outside))
+            message = f"loss[{row}]={losses[row]!r} is outside [0, {top:g}]; set ceiling to the largest loss there can be"
+            raise InputError(message)
+        labels, groups = encode_labels("y_true", y_true), encode_groups("sensitive_features", sensitive_features)
+        same_length(loss=len(losses), y_true=len(labels.codes), sensitive_features=len(groups.codes))
+        weight = None if sample_weight is None else weights("sample_weight", sample_weight, len(losses))
+        shape = len(groups.names), len(labels.names)
+        cell = groups.codes * shape[1] + labels.codes
+        table = tabulate(losses, cell, weight, shape)
+        total = table.weight.sum(axis=2)
+        return _checked(cls(groups.names, labels.names, total, table, top, len(losses), loss_name))
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        sensitive_features: Any,
+        loss: str | Loss = "zero_one",
+        clip: float | None = None,
+        sample_weight: Any = None,
+    ) -> Population:
+        """Build a population from true labels and predictions.
+
+        Parameters
+        ----------
+        y_true
+            The true label of each held-out row.
+        y_pred
+            Predicted labels for ``zero_one``. For the other losses probabilities: an array of shape (n, C) with a
+            column per label in sorted order, or, with two labels, the probability of the second one, shape (n,).
+        sensitive_features
+            The group of each row; several columns give intersectional groups (tuples).
+        loss
+            "zero_one", "brier", "jsd" (base 2), "absolute", "cross_entropy", or a :class:`~fairbound.Loss`.
+        clip
+            Cut the loss off here; this is its ceiling. General shifting needs it for ``cross_entropy``.
+        sample_weight
+            Weights of the rows.
+
+        Examples
+        --------
+        >>> from fairbound import Population
+        >>> Population.from_predictions([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=["a", "a", "b", "b"])
+        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        """
+        chosen = find_loss(loss, clip)
+        labels = encode_labels("y_true", y_true)
+        if chosen.rows is None:
+            losses = _differs(y_true, y_pred, len(labels.codes))
+        else:
+            losses = chosen.rows(_probabilities(y_pred, labels.names, len(labels.codes)), labels.codes)
+            infinite = ~np.isfinite(losses)
+            if infinite.any():
+                row = int(np.argmax(infinite))
+                message = (
+                    f"the {chosen.name} loss of row {row} is {losses[row]}: its true label was given probability 0; pass clip"
+                )
+                raise InputError(message)
+        return cls.from_losses(
+            losses,
+            y_true,
+            sensitive_features=sensitive_features,
+            ceiling=chosen.ceiling,
+            sample_weight=sample_weight,
+            loss_name=chosen.name,
+        )
+
+    def describe(self, shift: str) -> str:
+        """Say in a sentence what is used of the losses."""
+        if shift == "sensitive":
+            return "Of the losses only the mean of each cell matters under sensitive shifting."
+        return self.knowledge.sentence
+
+    def problem(
+        self, shift: str, support: str, empty_cells: str, group_skew: float | None, label_skew: float | None
+    ) -> Problem:
+        """Put a question about this population into numbers (arguments already validated)."""
+        groups, labels = MarginalSet(len(self.groups), group_skew), MarginalSet(len(self.labels), label_skew)
+        empty = self.weight == 0
+        if shift == "general" and support == "any":
+            if not math.isfinite(self.ceiling):
+                message = (
+                    f"shift='general' needs a ceiling, and the loss {self.loss_name!r} has none: pass clip to "
+                    "from_predictions (or ceiling to from_losses), or restrict Q with support='observed'"
+                )
+                raise InputError(message)
+            upper, lower = self.knowledge.atoms(self.mass, self.ceiling)
+            return Problem(upper, lower, np.full(empty.shape, self.ceiling), True, groups, labels)
+        if empty.any() and not (empty_cells == "ceiling" and math.isfinite(self.ceiling)):
+            names = ", ".join(f"({g!r}, {y!r})" for g, y in self.empty_cells)
+            message = (
+                f"no data in the cells {names}: their losses are unknown. Merge groups or labels, use shift='general' "
+                "with support='any', or assume the worst with empty_cells='ceiling' (the ceiling must be finite)"
+            )
+            raise InputError(message)
+        if shift == "sensitive":
+            mean, roundings = self.mean[..., None], self.knowledge.roundings
+            weight = self.mass[..., None]
+            upper, lower = Atoms(weight, raised(mean, roundings)), Atoms(weight, lowered(mean, roundings))
+            top = upper.loss[..., 0]
+        else:
+            if not isinstance(self.knowledge, LossTable):
+                message = "support='observed' needs the losses themselves; use from_losses or from_predictions"
+                raise InputError(message)
+            upper, lower = self.knowledge.atoms(self.mass, self.ceiling)
+            top = self.knowledge.largest
+        return Problem(upper, lower, np.where(empty, self.ceiling, top) if empty.any() else top, False, groups, labels)
+
+
+def _ceiling(value: float) -> float:
+    """Return a positive ceiling, perhaps infinite."""
+    top = float(value)
+    if not top > 0:
+        message = f"ceiling={value!r} must be positive: it is the largest loss there can be"
+        raise InputError(message)
+    return top
+
+
+def _moment(name: str, values: Any, mass: Floats) -> Floats:
+    """Return an array of non-negative moments; what stands in empty cells does not matter."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != mass.shape:
+        message = f"{name} has shape {array.shape}, but mass has {mass.shape}; they need one entry per cell each"
+        raise InputError(message)
+    array = np.where(mass > 0, array, 0.0)
+    array = numbers(name, array)
+    if (array < 0).any():
+        message = f"{name} has the negative entry {array.min()!r}; losses are never negative"
+        raise InputError(message)
+    return array
+
+
+def _names(argument: str, names: Sequence[Hashable] | None, size: int) -> tuple[Hashable, ...]:
+    """Return names for the rows or columns."""
+    if names is None:
+        return tuple(range(size))
+    if len(names) != size or len(set(names)) != size:
+        message = f"{argument}={list(names)!r} must be {size} different names"
+        raise InputError(message)
+    return tuple(names)
+
+
+def _checked(population: Population) -> Population:
+    """Refuse groups and labels without any weight."""
+    for what, names, axis in (("group", population.groups, 1), ("label", population.labels, 0)):
+        for name, weight in zip(names, population.weight.sum(axis=axis), strict=True):
+            if not weight > 0:
+                message = f"the {what} {name!r} has no mass; leave it out"
+                raise InputError(message)
+    return population
+
+
+def _differs(y_true: Any, y_pred: Any, rows: int) -> Floats:
+    """Return 1 where the predicted label is not the true one."""
+    true, predicted = np.asarray(y_true), np.asarray(y_pred)
+    if predicted.ndim != 1:
+        message = f"y_pred must hold one predicted label per row for zero_one, but its shape is {predicted.shape}"
+        raise InputError(message)
+    same_length(y_true=rows, y_pred=len(predicted))
+    known = set(true.tolist())
+    if not known & set(predicted.tolist()):
+        message = (
+            f"y_pred has none of the labels of y_true ({sorted(map(repr, known))}); the zero_one loss takes predicted "
+            "labels: turn probabilities into labels first, or choose a loss that takes them"
+        )
+        raise InputError(message)
+    if predicted.dtype.kind == "f" and not np.isfinite(predicted).all():
+        row = int(np.argmax(~np.isfinite(predicted)))
+        message = f"y_pred has a missing value in row {row}; drop such rows"
+        raise InputError(message)
+    if predicted.dtype.kind == "f" and true.dtype.kind in "biuf" and (predicted != np.round(predicted)).any():
+        strangers = set(predicted.tolist()) - known
+        if strangers:
+            message = (
+                f"y_pred holds {sorted(strangers)[0]!r}, which looks like a probability; the zero_one loss takes predicted "
+                "labels: turn probabilities into labels first, or choose a loss that takes them"
+            )
+            raise InputError(message)
+    return np.array(true != predicted, dtype=np.float64)
+
+
+def _probabilities(y_pred: Any, labels: tuple[Hashable, ...], rows: int) -> Floats:
+    """Return probabilities of shape (n, C)."""
+    array = numbers("y_pred", y_pred)
+    if array.ndim == 1:
+        if len(labels) != 2:
+            message = f"y_pred needs shape (n, {len(labels)}): a column for each of the labels {list(labels)}"
+            raise InputError(message)
+        array = np.stack([1.0 - array, array], axis=1)
+    if array.ndim != 2 or array.shape[1] != len(labels):
+        message = f"y_pred has shape {array.shape}; it needs a column for each of the labels {list(labels)}"
+        raise InputError(message)
+    same_length(y_true=rows, y_pred=len(array))
+    if (array < 0).any() or (array > 1).any() or (np.abs(array.sum(axis=1) - 1.0) > 1e-4).any():
+        off = (array < 0).any(axis=1) | (array > 1).any(axis=1) | (np.abs(array.sum(axis=1) - 1.0) > 1e-4)
+        row = int(np.argmax(off))
+        message = f"y_pred[{row}]={array[row].tolist()} is not a distribution over the labels; pass probabilities"
+        raise InputError(message)
+    return array

@@ -1,0 +1,86 @@
+"""The question in numbers: what the solvers need to know of the population, the shift and the limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairbound.arrays import Floats
+from fairbound.marginals import MarginalSet
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """A discrete loss distribution in every cell: class probabilities and losses of shape (S, C, J).
+
+    A class is a cell together with a loss; the probabilities of all classes add up to one. Unused places have
+    probability zero and loss zero.
+    """
+
+    probability: Floats
+    loss: Floats
+
+    @property
+    def transposed(self) -> Atoms:
+        """Exchange groups and labels."""
+        return Atoms(self.probability.swapaxes(0, 1), self.loss.swapaxes(0, 1))
+
+    @property
+    def places(self) -> int:
+        """How many losses a cell may have."""
+        return self.probability.shape[2]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything but the radius.
+
+    Attributes
+    ----------
+    upper
+        Atoms that can only raise the worst case: the bound is computed with these.
+    lower
+        Atoms whose reweighting is a distribution near the user's data: the attained value is computed with these.
+        They differ from ``upper`` only by the width of histogram bins, and by rounding.
+    ceiling
+        The largest loss that Q may put into a cell, shape (S, C).
+    unseen
+        Whether Q may put mass at the ceiling where P has none.
+    groups, labels
+        Where the group and label shares of Q may lie.
+    """
+
+    upper: Atoms
+    lower: Atoms
+    ceiling: Floats
+    unseen: bool
+    groups: MarginalSet
+    labels: MarginalSet
+
+    @property
+    def transposed(self) -> Problem:
+        """Exchange groups and labels: everything is symmetric in them."""
+        return replace(
+            self,
+            upper=self.upper.transposed,
+            lower=self.lower.transposed,
+            ceiling=self.ceiling.T,
+            groups=self.labels,
+            labels=self.groups,
+        )
+
+    @property
+    def mass(self) -> Floats:
+        """Cell masses of P."""
+        return self.lower.probability.sum(axis=2)
+
+    @property
+    def scale(self) -> float:
+        """The largest ceiling, used as the unit of loss while solving."""
+        return float(self.ceiling.max()) or 1.0
+
+    @property
+    def one_convex_program(self) -> bool:
+        """Whether all ceilings agree, so that no search is needed (docs/theory.md, section 3)."""
+        return self.unseen and bool(np.all(self.ceiling == self.ceiling.flat[0]))

@@ -1,0 +1,221 @@
+"""Unequal ceilings and sensitive shifting: branch and bound over the shares of the smaller side.
+
+The value for fixed label shares is not concave in them (the paper's Theorem 2 calls the problem convex; its objective
+is bilinear), so the simplex of shares is cut into pieces, each with its own multipliers (docs/theory.md, section 4).
+All pieces of all radii are solved together. The search may stop at any time: the largest bound of the leaves is valid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fairbound.arrays import Booleans, Floats, Integers
+from fairbound.bounds import piece_bound
+from fairbound.nearest import NearestFair
+from fairbound.pieces import PieceSaddle, PieceSolution, solve_pieces
+from fairbound.problem import Problem
+from fairbound.proof import Axis, PartitionProof, Split
+from fairbound.rounding import least_affinity
+from fairbound.witness import Witness, build_witness
+
+#: Pieces are solved in batches of at most this many atoms.
+BATCH_ATOMS = 1_000_000
+
+
+@dataclass
+class _Node:
+    """A piece: its corners in barycentric coordinates (exact: halves only), its bound and multipliers."""
+
+    corners: Floats
+    bound: float = np.inf
+    multipliers: tuple[Floats, Floats, Floats] | None = None
+    guess: Floats | None = None
+    split: tuple[int, int] | None = None
+    children: tuple[_Node, _Node] | None = None
+
+
+@dataclass
+class _Tree:
+    """The search at one radius."""
+
+    rho: float
+    root: _Node
+    witness: Witness
+    leaves: list[_Node] = field(default_factory=list)
+    solved: int = 0
+
+
+def _halve(node: _Node) -> tuple[_Node, _Node]:
+    """Bisect a piece at the midpoint of its longest edge."""
+    corners = node.corners
+    size = len(corners)
+    first, second = np.triu_indices(size, 1)
+    length = ((corners[first] - corners[second]) ** 2).sum(axis=1)
+    longest = int(length.argmax())
+    i, j = int(first[longest]), int(second[longest])
+    middle = 0.5 * (corners[i] + corners[j])
+    halves = []
+    for end in (i, j):
+        moved = corners.copy()
+        moved[end] = middle
+        halves.append(_Node(moved, node.bound, node.multipliers, node.guess))
+    node.split, node.children = (i, j), (halves[0], halves[1])
+    return node.children
+
+
+def _divide(node: _Node, depth: int) -> list[_Node]:
+    """Bisect a piece and its parts ``depth`` times."""
+    parts = [node]
+    for _ in range(depth):
+        parts = [half for part in parts for half in _halve(part)]
+    return parts
+
+
+@dataclass(frozen=True)
+class Search:
+    """The search over label shares for one problem; ``tol`` is the gap aimed at, ``budget`` pieces per radius."""
+
+    problem: Problem
+    nearest: NearestFair
+    tol: float
+    budget: int
+
+    def run(self, rhos: Floats) -> list[_Tree]:
+        """Search all radii together."""
+        problem = self.problem
+        m = problem.labels.size
+        trees = []
+        for rho in rhos:
+            plain = build_witness(
+                problem,
+                float(rho),
+                (self.nearest.group_mass, self.nearest.label_mass),
+                problem.ceiling + problem.scale,
+                0.0,
+                self.nearest,
+            )
+            root = _Node(np.eye(m))
+            trees.append(_Tree(float(rho), root, plain, _divide(root, 3 if m == 2 else 0)))
+        todo = [(tree, leaf) for tree in trees for leaf in tree.leaves]
+        while todo:
+            self._solve(todo)
+            self._improve([tree for tree in trees if any(t is tree for t, _ in todo)] if len(todo) < len(trees) else trees)
+            todo = [pair for tree in trees for pair in self._refine(tree)]
+        return trees
+
+    def _shares(self, corners: Floats) -> Floats:
+        floor = self.problem.labels.floor
+        return floor + (1.0 - self.problem.labels.size * floor) * corners
+
+    def _cap(self, rho: Floats) -> Floats:
+        """How steep the value may be in tau where it matters; more only serves to discard infeasible pieces."""
+        reserve = 1.0 - self.nearest.distance**2 - least_affinity(rho)
+        return np.clip(10.0 / np.maximum(reserve, 1e-9), 50.0, 1e8)
+
+    def _pieces(self, rho: Floats, vertices: Floats) -> PieceSolution:
+        """Solve pieces in units of the largest ceiling; return multipliers in the user's units."""
+        problem, scale = self.problem, self.problem.scale
+        upper = problem.upper
+        root, loss = np.sqrt(upper.probability), upper.loss / scale
+        per_piece = root.size * vertices.shape[1]
+        chunk = max(1, BATCH_ATOMS // per_piece)
+        parts = []
+        for start in range(0, len(rho), chunk):
+            part = slice(start, start + chunk)
+            saddle = PieceSaddle(
+                root,
+                loss,
+                problem.ceiling / scale,
+                least_affinity(rho[part]),
+                vertices[part],
+                self._cap(rho[part]),
+                problem.groups,
+                problem.labels,
+            )
+            parts.append(solve_pieces(saddle))
+        w, centre, omega, lam, group_share, label_share = (
+            np.concatenate([getattr(p, name) for p in parts]) for name in PieceSolution.__dataclass_fields__
+        )
+        return PieceSolution(w * scale, centre, omega / scale, lam * scale, group_share, label_share)
+
+    def _solve(self, todo: list[tuple[_Tree, _Node]]) -> None:
+        """Find each piece's bound; the parent's multipliers serve where they are as good or good enough."""
+        rho = np.array([tree.rho for tree, _ in todo])
+        vertices = self._shares(np.stack([node.corners for _, node in todo]))
+        needed = np.ones(len(todo), dtype=bool)
+        if todo[0][1].multipliers is not None:
+            old = [np.stack(parts) for parts in zip(*(node.multipliers or () for _, node in todo), strict=True)]
+            inherited = piece_bound(self.problem, rho, vertices, old[0], old[1], old[2])
+            for index, (tree, node) in enumerate(todo):
+                node.bound = min(node.bound, float(inherited[index]))
+                needed[index] = node.bound > tree.witness.loss + 0.5 * self.tol
+        self._solve_needed([todo[i] for i in np.flatnonzero(needed)], rho[needed], vertices[needed])
+
+    def _solve_needed(self, todo: list[tuple[_Tree, _Node]], rho: Floats, vertices: Floats) -> None:
+        if not todo:
+            return
+        found = self._pieces(rho, vertices)
+        bound = piece_bound(self.problem, rho, vertices, found.w, found.centre, found.omega)
+        for index, (tree, node) in enumerate(todo):
+            tree.solved += 1
+            if bound[index] < node.bound or node.multipliers is None:
+                node.bound = float(bound[index])
+                node.multipliers = found.w[index], found.centre[index], found.omega[index]
+            node.guess = found.label_share[index]
+
+    def _improve(self, trees: list[_Tree]) -> None:
+        """Look for a better attained value at the shares that the most promising piece suggests."""
+        wanting = []
+        for tree in trees:
+            best = max(tree.leaves, key=lambda leaf: leaf.bound)
+            if best.guess is not None and best.bound > tree.witness.loss + 0.1 * self.tol:
+                wanting.append((tree, self.problem.labels.inside(best.guess)))
+        if not wanting:
+            return
+        rho = np.array([tree.rho for tree, _ in wanting])
+        shares = np.stack([share for _, share in wanting])[:, None]
+        found = self._pieces(rho, shares)
+        for index, (tree, share) in enumerate(wanting):
+            witness = build_witness(
+                self.problem,
+                tree.rho,
+                (found.group_share[index], share),
+                found.w[index],
+                float(found.lam[index]),
+                self.nearest,
+            )
+            if witness.loss > tree.witness.loss:
+                tree.witness = witness
+
+    def _refine(self, tree: _Tree) -> list[tuple[_Tree, _Node]]:
+        """Cut the leaves that keep the gap open; how often follows from the error's second order in the width."""
+        goal = min(tree.witness.loss + 0.9 * self.tol, self.problem.scale)
+        open_leaves = [leaf for leaf in tree.leaves if leaf.bound > goal]
+        if not open_leaves or tree.solved >= self.budget:
+            return []
+        m = self.problem.labels.size
+        fresh: list[_Node] = []
+        for leaf in open_leaves:
+            excess = max((leaf.bound - tree.witness.loss) / self.tol, 1.0)
+            depth = int(np.clip(np.ceil(0.5 * np.log2(min(excess, 1e9))), 1, 4 if m == 2 else 1))
+            fresh += _divide(leaf, depth)
+        kept = {id(leaf) for leaf in open_leaves}
+        tree.leaves = [leaf for leaf in tree.leaves if id(leaf) not in kept] + fresh
+        return [(tree, leaf) for leaf in fresh]
+
+    def proof(self, tree: _Tree, axis: Axis) -> PartitionProof:
+        """Write the tree in preorder."""
+        splits: list[Split] = []
+        leaves: list[tuple[Floats, Floats, Floats]] = []
+        stack = [tree.root]
+        while stack:
+            node = stack.pop()
+            splits.append(node.split)
+            if node.children is not None:
+                stack += [node.children[1], node.children[0]]
+            elif node.multipliers is not None:
+                leaves.append(node.multipliers)
+        w, centre, omega = (np.stack(part) for part in zip(*leaves, strict=True))
+        return PartitionProof(axis, self.problem.labels.floor, tuple(splits), w, centre, omega)
