@@ -379,16 +379,18 @@ def largest_certified_rho(
     if target >= question.problem.ceiling.max():
         return 1.0
     low, high = question.nearest.distance, 1.0
-    first = question.answers(np.array([low]))[0].bound
-    if first > target:
-        message = (
-            f"threshold={threshold!r} cannot be kept: at the nearest distribution with equal base rates, at Hellinger "
-            f"distance {low!r}, the certified loss is {first!r} already; use a larger threshold"
-        )
-        raise ThresholdError(message, low, first)
+    certified: float | None = None
     while high - low > tol:
         grid = np.linspace(low, high, 18)[1:-1]
         kept = np.array([answer.bound <= target for answer in question.answers(grid)])
-        broken = int(np.argmin(kept)) if not kept.all() else len(grid)
-        low, high = (grid[broken - 1] if broken else low), (grid[broken] if broken < len(grid) else high)
-    return float(low)
+        broken = len(grid) if kept.all() else int(np.argmin(kept))
+        if broken:
+            certified = low = float(grid[broken - 1])
+        high = float(grid[broken]) if broken < len(grid) else high
+    if certified is None:
+        message = (
+            f"threshold={threshold!r} cannot be kept at any radius: the nearest distribution with equal base rates is at "
+            f"Hellinger distance {low!r}, and the certified loss near it is larger already; use a larger threshold"
+        )
+        raise ThresholdError(message, low)
+    return certified

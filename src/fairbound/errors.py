@@ -23,17 +23,14 @@ class InfeasibleError(ValueError):
 
 
 class ThresholdError(ValueError):
-    """The loss exceeds the threshold already at the nearest distribution with equal base rates.
+    """The certified loss exceeds the threshold at every radius for which there is anything to certify.
 
     Attributes
     ----------
     distance
-        Where the nearest such distribution is.
-    bound
-        The certified loss there.
+        Hellinger distance from the data to the nearest distribution with equal base rates.
     """
 
-    def __init__(self, message: str, distance: float, bound: float) -> None:
+    def __init__(self, message: str, distance: float) -> None:
         super().__init__(message)
         self.distance = distance
-        self.bound = bound

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairbound import saddle
-from fairbound.arrays import Floats, Integers
+from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.marginals import MarginalSet
 from fairbound.rounding import UNIT, lowered
 from fairbound.saddle import Derivatives, Rows
@@ -94,6 +94,10 @@ class _AffinitySaddle:
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:  # noqa: ARG002
         """No inner variables."""
         return np.zeros_like(at[2])
+
+    def settled(self, local: Floats, glob: Floats) -> Booleans:  # noqa: ARG002
+        """Go on to the end."""
+        return np.zeros(len(glob), dtype=bool)
 
     def take(self, index: Integers) -> _AffinitySaddle:  # noqa: ARG002 (a batch of one)
         """Return the problem itself."""

@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from fairbound import saddle
-from fairbound.arrays import Floats, Integers
+from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.marginals import MarginalSet
 from fairbound.saddle import Derivatives, Rows, take
 
@@ -37,7 +37,8 @@ class PieceSaddle:
 
     ``root`` (square roots of class probabilities) and ``loss`` have shape (S, C, J), ``ceiling`` (S, C); losses are
     in units of the largest ceiling. ``cap`` limits lam: it keeps the program bounded on pieces without any feasible
-    r, where it makes the bound very negative instead of minus infinity.
+    r, where it makes the bound very negative instead of minus infinity. A piece whose bound is below ``enough`` is left
+    as it is: it cannot hold the worst case.
 
     Local variables: w_s1 .. w_sC, k_s. Global: lam, theta_1 .. theta_m, nu_theta, nu_k, floor_k, and where the label
     shares are limited beyond what the pieces know also omega_1 .. omega_C, r_1 .. r_C, nu_r, floor_r.
@@ -49,6 +50,7 @@ class PieceSaddle:
     tau: Floats
     vertices: Floats
     cap: Floats
+    enough: Floats
     groups: MarginalSet
     labels: MarginalSet
 
@@ -204,9 +206,27 @@ class PieceSaddle:
         root = self.root[:, None]
         return theta / gap * (root * (d_lam + lam) - x * (d_gap + gap)) + x * d_theta
 
+    def settled(self, local: Floats, glob: Floats) -> Booleans:
+        """Compare the bound (here without care for rounding) with what is enough."""
+        if self.limited:
+            return np.zeros(len(glob), dtype=bool)
+        c = self.shape[2]
+        w = local[..., :c]
+        gap = self._above(w)[..., None] - self.loss[:, None]
+        total = (self.root[:, None] ** 2 / gap).sum(axis=(1, 3, 4)).max(axis=1)
+        level = (w @ self.centre[:, :, None])[..., 0].max(axis=1)
+        settled: Booleans = level - self.tau**2 / total < self.enough
+        return settled
+
     def take(self, index: Integers) -> PieceSaddle:
         """Select pieces."""
-        return replace(self, tau=self.tau[index], vertices=take(self.vertices, index), cap=self.cap[index])
+        return replace(
+            self,
+            tau=self.tau[index],
+            vertices=take(self.vertices, index),
+            cap=self.cap[index],
+            enough=self.enough[index],
+        )
 
 
 @dataclass(frozen=True)

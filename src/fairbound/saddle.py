@@ -22,7 +22,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from fairbound.arrays import Floats, Integers
+from fairbound.arrays import Booleans, Floats, Integers
 
 MAX_ITERATIONS = 60
 STEP_TO_BOUNDARY = 0.995
@@ -103,6 +103,10 @@ class Problem(Protocol):
         """Return the Newton step of the inner variables that belongs to a step of the others."""
         ...
 
+    def settled(self, local: Floats, glob: Floats) -> Booleans:
+        """Tell which problems need no better multipliers than these."""
+        ...
+
     def take(self, index: Integers) -> Self:
         """Select problems."""
         ...
@@ -160,8 +164,7 @@ def solve(problem: Problem, *, accuracy: float = 1e-11) -> SaddlePoint:
         for _ in range(MAX_ITERATIONS):
             flat = [(s * m).reshape(len(s), -1) for s, m in zip(slack, multiplier, strict=True)]
             path = np.concatenate(flat, axis=1).mean(axis=1)
-            slope = problem.derivatives(local, glob, inner)
-            arrived = (path < accuracy) | ~np.isfinite(path)
+            arrived = (path < accuracy) | ~np.isfinite(path) | problem.settled(local, glob)
             if arrived.any():
                 going = np.flatnonzero(~arrived)
                 if not len(going):
@@ -169,9 +172,9 @@ def solve(problem: Problem, *, accuracy: float = 1e-11) -> SaddlePoint:
                 alive, step, path = alive[going], step[going], path[going]
                 local, glob, inner = local[going], glob[going], inner[going]
                 slack, multiplier = tuple(s[going] for s in slack), tuple(m[going] for m in multiplier)
-                slope = Derivatives(*(getattr(slope, f)[going] for f in slope.__dataclass_fields__))
                 problem = problem.take(going)
                 rows = problem.rows
+            slope = problem.derivatives(local, glob, inner)
             # Long steps allow an ambitious next target; a short one asks to come back to the centre first.
             aim = path * np.where(step > 0.95, 0.02, np.where(step > 0.7, 0.15, np.where(step > 0.4, 0.4, 0.8)))
             aims = aim[:, None, None], aim[:, None]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairbound.arrays import Booleans, Floats, Integers
+from fairbound.arrays import Floats
 from fairbound.bounds import piece_bound
 from fairbound.nearest import NearestFair
 from fairbound.pieces import PieceSaddle, PieceSolution, solve_pieces
@@ -22,6 +22,9 @@ from fairbound.witness import Witness, build_witness
 
 #: Pieces are solved in batches of at most this many atoms.
 BATCH_ATOMS = 1_000_000
+
+#: A piece with no edge longer than this (in barycentric coordinates) is not cut any more.
+SMALLEST_EDGE = 2.0**-26
 
 
 @dataclass
@@ -50,11 +53,10 @@ class _Tree:
 def _halve(node: _Node) -> tuple[_Node, _Node]:
     """Bisect a piece at the midpoint of its longest edge."""
     corners = node.corners
-    size = len(corners)
-    first, second = np.triu_indices(size, 1)
-    length = ((corners[first] - corners[second]) ** 2).sum(axis=1)
-    longest = int(length.argmax())
-    i, j = int(first[longest]), int(second[longest])
+    i, j = 0, 1
+    if len(corners) > 2:
+        length = ((corners[:, None] - corners) ** 2).sum(axis=2)
+        i, j = divmod(int(length.argmax()), len(corners))
     middle = 0.5 * (corners[i] + corners[j])
     halves = []
     for end in (i, j):
@@ -114,7 +116,7 @@ class Search:
         reserve = 1.0 - self.nearest.distance**2 - least_affinity(rho)
         return np.clip(10.0 / np.maximum(reserve, 1e-9), 50.0, 1e8)
 
-    def _pieces(self, rho: Floats, vertices: Floats) -> PieceSolution:
+    def _pieces(self, rho: Floats, vertices: Floats, enough: Floats) -> PieceSolution:
         """Solve pieces in units of the largest ceiling; return multipliers in the user's units."""
         problem, scale = self.problem, self.problem.scale
         upper = problem.upper
@@ -131,10 +133,11 @@ class Search:
                 least_affinity(rho[part]),
                 vertices[part],
                 self._cap(rho[part]),
+                enough[part] / scale,
                 problem.groups,
                 problem.labels,
             )
-            parts.append(solve_pieces(saddle))
+            parts.append(solve_pieces(saddle, accuracy=min(1e-9, 1e-3 * self.tol / scale)))
         w, centre, omega, lam, group_share, label_share = (
             np.concatenate([getattr(p, name) for p in parts]) for name in PieceSolution.__dataclass_fields__
         )
@@ -156,7 +159,7 @@ class Search:
     def _solve_needed(self, todo: list[tuple[_Tree, _Node]], rho: Floats, vertices: Floats) -> None:
         if not todo:
             return
-        found = self._pieces(rho, vertices)
+        found = self._pieces(rho, vertices, np.array([tree.witness.loss for tree, _ in todo]))
         bound = piece_bound(self.problem, rho, vertices, found.w, found.centre, found.omega)
         for index, (tree, node) in enumerate(todo):
             tree.solved += 1
@@ -176,7 +179,7 @@ class Search:
             return
         rho = np.array([tree.rho for tree, _ in wanting])
         shares = np.stack([share for _, share in wanting])[:, None]
-        found = self._pieces(rho, shares)
+        found = self._pieces(rho, shares, np.array([tree.witness.loss for tree, _ in wanting]))
         for index, (tree, share) in enumerate(wanting):
             witness = build_witness(
                 self.problem,
@@ -192,7 +195,9 @@ class Search:
     def _refine(self, tree: _Tree) -> list[tuple[_Tree, _Node]]:
         """Cut the leaves that keep the gap open; how often follows from the error's second order in the width."""
         goal = min(tree.witness.loss + 0.9 * self.tol, self.problem.scale)
-        open_leaves = [leaf for leaf in tree.leaves if leaf.bound > goal]
+        open_leaves = [
+            leaf for leaf in tree.leaves if leaf.bound > goal and np.ptp(leaf.corners, axis=0).max() > SMALLEST_EDGE
+        ]
         if not open_leaves or tree.solved >= self.budget:
             return []
         m = self.problem.labels.size
