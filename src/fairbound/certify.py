@@ -188,7 +188,7 @@ def _question(
     if label_skew is not None:
         label_skew = _number("label_skew", label_skew, 0.0, 1.0, skew_meaning)
     tol = _number("tol", tol, 1e-12, 1.0, "it is the gap between bound and attained value to aim at")
-    budget = int(_number("budget", budget, 1, 1e9, "it is the number of pieces the search may solve for each rho"))
+    budget = int(_number("budget", budget, 1, 1e9, "it is the number of pieces that the search may use for each rho"))
     problem = population.problem(shift, support, empty_cells, group_skew, label_skew)
     nearest = nearest_shares(population.mass, problem.groups, problem.labels)
     return _Question(
@@ -225,7 +225,7 @@ def certify(
     support: Support = "any",
     empty_cells: EmptyCells = "refuse",
     tol: float = 1e-6,
-    budget: int = 20_000,
+    budget: int = 2_000,
 ) -> Certificate:
     """Bound the loss over all distributions with equal base rates within Hellinger distance ``rho`` of the data.
 
@@ -249,7 +249,7 @@ def certify(
     tol
         The gap between bound and attained value to aim at.
     budget
-        How many pieces the search may solve; only sensitive shifting and observed support search. The bound is valid
+        How many pieces the search may end with; only sensitive shifting and observed support search. The bound is valid
         whatever the budget.
 
     Raises
@@ -304,7 +304,7 @@ def certify_curve(
     support: Support = "any",
     empty_cells: EmptyCells = "refuse",
     tol: float = 1e-6,
-    budget: int = 20_000,
+    budget: int = 2_000,
 ) -> CertificateCurve:
     """Certify at many radii at once, much faster than one by one; parameters as for :func:`certify`.
 
@@ -346,7 +346,7 @@ def largest_certified_rho(
     support: Support = "any",
     empty_cells: EmptyCells = "refuse",
     tol: float = 1e-6,
-    budget: int = 20_000,
+    budget: int = 2_000,
 ) -> float:
     """Return the largest radius, to within ``tol``, at which the certified loss is at most ``threshold``.
 

@@ -50,12 +50,15 @@ class MarginalSet:
         return np.minimum(totals.min(axis=-1), value.max(axis=-1))
 
     def inside(self, share: Floats) -> Floats:
-        """Return shares made exactly non-negative, summing to one, and moved off the limits by a rounding error."""
+        """Return shares that are non-negative, add up to one and obey the limit: shrunk towards uniform as needed."""
         share = np.maximum(share, 0.0)
         share = share / share.sum(axis=-1, keepdims=True)
         if self.skew is None:
             return share
-        return share + 64 * UNIT * (1.0 / self.size - share)
+        spread = np.ptp(share, axis=-1, keepdims=True)
+        allowed = max(0.0, self.skew - 64 * UNIT)
+        factor = np.minimum(1.0, allowed / np.maximum(spread, 1e-300))
+        return 1.0 / self.size + factor * (share - 1.0 / self.size)
 
     def respects_limits(self, share: Floats) -> bool:
         """Whether shares obey the skew limit (to within one rounding)."""

@@ -31,6 +31,10 @@ from fairbound.marginals import MarginalSet
 from fairbound.saddle import Derivatives, Rows, take
 
 
+#: Limit on the entries of omega, in units of loss; like the cap on lam it keeps programs bounded on hopeless pieces.
+PULL = 100.0
+
+
 @dataclass(frozen=True)
 class PieceSaddle:
     """A batch of pieces, each with its own ``tau`` and ``vertices`` of shape (N, m, C).
@@ -110,6 +114,8 @@ class PieceSaddle:
             rest += [own[-1], *shares, *-shares]
             offsets += [0.0] * (c + 1) + [-self.labels.skew] * c
             signs += [-1.0] * (2 * c + 1)
+            pulls = own[m + 4 : m + 4 + c]
+            rest, offsets, signs = [*rest, *pulls, *-pulls], offsets + [-PULL] * (2 * c), signs + [1.0] * (2 * c)
         offset = np.tile(np.array(offsets), (n, 1))
         offset[:, m + 1] = -self.cap
         return near, Rows(np.array(rest)[None], offset, np.array(signs))

@@ -147,7 +147,7 @@ def _newton_direction(
     return solved[..., -1] - (solved[..., :-1] @ d_glob[:, None, :, None])[..., 0], d_glob
 
 
-def solve(problem: Problem, *, accuracy: float = 1e-11) -> SaddlePoint:
+def solve(problem: Problem, *, accuracy: float = 1e-14) -> SaddlePoint:
     """Follow the central path of every problem of a batch until its duality gap per row is below ``accuracy``.
 
     A problem that has arrived leaves the batch. One that breaks down (no interior, rounding) keeps its last point.

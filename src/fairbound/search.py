@@ -47,7 +47,6 @@ class _Tree:
     root: _Node
     witness: Witness
     leaves: list[_Node] = field(default_factory=list)
-    solved: int = 0
 
 
 def _halve(node: _Node) -> tuple[_Node, _Node]:
@@ -137,7 +136,7 @@ class Search:
                 problem.groups,
                 problem.labels,
             )
-            parts.append(solve_pieces(saddle, accuracy=min(1e-9, 1e-3 * self.tol / scale)))
+            parts.append(solve_pieces(saddle, accuracy=min(1e-9, 1e-6 * self.tol / scale)))
         w, centre, omega, lam, group_share, label_share = (
             np.concatenate([getattr(p, name) for p in parts]) for name in PieceSolution.__dataclass_fields__
         )
@@ -161,8 +160,7 @@ class Search:
             return
         found = self._pieces(rho, vertices, np.array([tree.witness.loss for tree, _ in todo]))
         bound = piece_bound(self.problem, rho, vertices, found.w, found.centre, found.omega)
-        for index, (tree, node) in enumerate(todo):
-            tree.solved += 1
+        for index, (_, node) in enumerate(todo):
             if bound[index] < node.bound or node.multipliers is None:
                 node.bound = float(bound[index])
                 node.multipliers = found.w[index], found.centre[index], found.omega[index]
@@ -198,7 +196,7 @@ class Search:
         open_leaves = [
             leaf for leaf in tree.leaves if leaf.bound > goal and np.ptp(leaf.corners, axis=0).max() > SMALLEST_EDGE
         ]
-        if not open_leaves or tree.solved >= self.budget:
+        if not open_leaves or len(tree.leaves) >= self.budget:
             return []
         m = self.problem.labels.size
         fresh: list[_Node] = []
