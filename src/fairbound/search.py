@@ -23,6 +23,10 @@ from fairbound.witness import Witness, build_witness
 #: Pieces are solved in batches of at most this many atoms.
 BATCH_ATOMS = 1_000_000
 
+#: By number of labels (4 or more are alike): how often the root is halved at the start, and a piece at once later on.
+FIRST_CUT = {2: 3, 3: 2, 4: 3}
+DEEPEST_CUT = {2: 4, 3: 2, 4: 2}
+
 #: A piece with no edge longer than this (in barycentric coordinates) is not cut any more.
 SMALLEST_EDGE = 2.0**-26
 
@@ -98,7 +102,7 @@ class Search:
                 self.nearest,
             )
             root = _Node(np.eye(m))
-            trees.append(_Tree(float(rho), root, plain, _divide(root, 3 if m == 2 else 0)))
+            trees.append(_Tree(float(rho), root, plain, _divide(root, FIRST_CUT[min(m, 4)])))
         todo = [(tree, leaf) for tree in trees for leaf in tree.leaves]
         while todo:
             self._solve(todo)
@@ -112,8 +116,11 @@ class Search:
 
     def _cap(self, rho: Floats) -> Floats:
         """How steep the value may be in tau where it matters; more only serves to discard infeasible pieces."""
-        reserve = 1.0 - self.nearest.distance**2 - least_affinity(rho)
-        return np.clip(10.0 / np.maximum(reserve, 1e-9), 50.0, 1e8)
+        return np.clip(10.0 / np.maximum(self._reserve(rho), 1e-9), 50.0, 1e8)
+
+    def _reserve(self, rho: Floats) -> Floats:
+        """How much more affinity there can be than the ball asks for."""
+        return 1.0 - self.nearest.distance**2 - least_affinity(rho)
 
     def _pieces(self, rho: Floats, vertices: Floats, enough: Floats) -> PieceSolution:
         """Solve pieces in units of the largest ceiling; return multipliers in the user's units."""
@@ -136,7 +143,9 @@ class Search:
                 problem.groups,
                 problem.labels,
             )
-            parts.append(solve_pieces(saddle, accuracy=min(1e-9, 1e-6 * self.tol / scale)))
+            # Close to the nearest distribution the multipliers are large and have to be found more accurately.
+            accuracy = 1e-2 * self.tol / scale * float(np.minimum(1.0, self._reserve(rho[part])).min())
+            parts.append(solve_pieces(saddle, accuracy=max(1e-14, accuracy)))
         w, centre, omega, lam, group_share, label_share = (
             np.concatenate([getattr(p, name) for p in parts]) for name in PieceSolution.__dataclass_fields__
         )
@@ -158,7 +167,7 @@ class Search:
     def _solve_needed(self, todo: list[tuple[_Tree, _Node]], rho: Floats, vertices: Floats) -> None:
         if not todo:
             return
-        found = self._pieces(rho, vertices, np.array([tree.witness.loss for tree, _ in todo]))
+        found = self._pieces(rho, vertices, np.array([tree.witness.loss + 0.8 * self.tol for tree, _ in todo]))
         bound = piece_bound(self.problem, rho, vertices, found.w, found.centre, found.omega)
         for index, (_, node) in enumerate(todo):
             if bound[index] < node.bound or node.multipliers is None:
@@ -196,16 +205,18 @@ class Search:
         open_leaves = [
             leaf for leaf in tree.leaves if leaf.bound > goal and np.ptp(leaf.corners, axis=0).max() > SMALLEST_EDGE
         ]
-        if not open_leaves or len(tree.leaves) >= self.budget:
-            return []
+        room = self.budget - len(tree.leaves)
         m = self.problem.labels.size
+        divided: set[int] = set()
         fresh: list[_Node] = []
-        for leaf in open_leaves:
+        for leaf in sorted(open_leaves, key=lambda leaf: -leaf.bound):
             excess = max((leaf.bound - tree.witness.loss) / self.tol, 1.0)
-            depth = int(np.clip(np.ceil(0.5 * np.log2(min(excess, 1e9))), 1, 4 if m == 2 else 1))
+            depth = int(np.clip(np.ceil(0.5 * np.log2(min(excess, 1e9))), 1, DEEPEST_CUT[min(m, 4)]))
+            if len(fresh) - len(divided) + 2**depth - 1 > room:
+                break
+            divided.add(id(leaf))
             fresh += _divide(leaf, depth)
-        kept = {id(leaf) for leaf in open_leaves}
-        tree.leaves = [leaf for leaf in tree.leaves if id(leaf) not in kept] + fresh
+        tree.leaves = [leaf for leaf in tree.leaves if id(leaf) not in divided] + fresh
         return [(tree, leaf) for leaf in fresh]
 
     def proof(self, tree: _Tree, axis: Axis) -> PartitionProof:

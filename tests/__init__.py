@@ -1,0 +1,1 @@
+"""Tests: oracles and properties."""
