@@ -46,16 +46,12 @@ class ConeProgram:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-        solver = clarabel.DefaultSolver(
-            self.quadratic, self.linear, self.rows, self.right, self.cones, settings
-        )
+        solver = clarabel.DefaultSolver(self.quadratic, self.linear, self.rows, self.right, self.cones, settings)
         solution = solver.solve()
         return ClarabelSolution(self.ceiling - solution.obj_val, str(solution.status))
 
 
-def general_shifting(
-    mass: Array, atoms: Array, weights: Array, rho: float, ceiling: float = 1.0
-) -> ConeProgram:
+def general_shifting(mass: Array, atoms: Array, weights: Array, rho: float, ceiling: float = 1.0) -> ConeProgram:
     """Assemble the program.
 
     Parameters
@@ -87,9 +83,7 @@ def general_shifting(
     # A cone ||((k - r) / 2, x_i)|| <= (k + r) / 2 keeps k and r nonnegative as well.
     cones = [clarabel.ZeroConeT(2), clarabel.NonnegativeConeT(1)]
     cones += [clarabel.SecondOrderConeT(count + 2)] * cells
-    return ConeProgram(
-        sparse.csc_matrix(sparse.diags_array(curvature)), np.zeros(size), rows, right, cones, ceiling
-    )
+    return ConeProgram(sparse.csc_matrix(sparse.diags_array(curvature)), np.zeros(size), rows, right, cones, ceiling)
 
 
 def _cone_rows(groups: int, labels: int, count: int) -> sparse.csc_array:
@@ -100,9 +94,7 @@ def _cone_rows(groups: int, labels: int, count: int) -> sparse.csc_array:
     first = np.arange(cells) * (count + 2)
     root_row = (first[:, None] + 2 + np.arange(count)).ravel()
     row = np.concatenate([first, first, first + 1, first + 1, root_row])
-    column = np.concatenate(
-        [group_column, label_column, group_column, label_column, np.arange(cells * count)]
-    )
+    column = np.concatenate([group_column, label_column, group_column, label_column, np.arange(cells * count)])
     half = np.full(cells, 0.5)
     value = -np.concatenate([half, half, half, -half, np.ones(cells * count)])
     shape = (cells * (count + 2), cells * count + groups + labels)

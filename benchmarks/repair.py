@@ -13,7 +13,8 @@ from benchmarks.problems import Problem, nearest_fair_marginals
 
 Array = NDArray[np.float64]
 
-# Covers the rounding of a sum of at most a few hundred square roots.
+# Covers the rounding of sums of at most a few hundred terms: the affinity must exceed its least value by this
+# much, and the loss is reported this much lower.
 ROUNDING_MARGIN = 1e-12
 
 
@@ -40,12 +41,11 @@ def feasible_value(problem: Problem, group: Array, label: Array, miss: Array) ->
     near = near_group / near_group.sum(), near_label / near_label.sum(), problem.mean
 
     def mixed(weight: float) -> tuple[float, float]:
-        k, r, share = (
-            (1.0 - weight) * ours + weight * other for ours, other in zip(start, near, strict=True)
-        )
+        k, r, share = ((1.0 - weight) * ours + weight * other for ours, other in zip(start, near, strict=True))
         cell = np.outer(k, r)
         overlap = np.sqrt((1.0 - problem.mean) * (1.0 - share)) + np.sqrt(problem.mean * share)
-        return float(np.sum(np.sqrt(problem.mass * cell) * overlap)), float(np.sum(cell * share))
+        affinity = float(np.sum(np.sqrt(problem.mass * cell) * overlap))
+        return affinity, float(np.sum(cell * share)) - ROUNDING_MARGIN
 
     wanted = problem.affinity + ROUNDING_MARGIN
     outside, inside = 0.0, 1.0

@@ -66,12 +66,8 @@ def _rows(per_cell: int) -> None:
     losses = _beta_losses(per_cell)
     groups, labels = (np.repeat([cell[axis] for cell in SHAPES], per_cell) for axis in (0, 1))
     joined = np.concatenate(losses)
-    rows_time, population = timed(
-        lambda: Population.from_losses(joined, labels, sensitive_features=groups), repeat=3
-    )
-    histogram_time, _ = timed(
-        lambda: [np.histogram(loss, bins=BINS, range=(0.0, 1.0)) for loss in losses], repeat=3
-    )
+    rows_time, population = timed(lambda: Population.from_losses(joined, labels, sensitive_features=groups), repeat=3)
+    histogram_time, _ = timed(lambda: [np.histogram(loss, bins=BINS, range=(0.0, 1.0)) for loss in losses], repeat=3)
     table = Table(
         f"Many rows: two groups, two labels, {per_cell:,} continuous losses in each cell",
         [("shift", 9), ("rho", 5), ("from_losses", 11), ("histogram", 9), ("ratio", 7), ("certify", 9),

@@ -10,14 +10,14 @@ Both are given in two formulations, with roots :math:`x \le \sqrt q` as variable
 
 bilinear
     Every cell's mass is a variable, :math:`q_{sy} = k_s r_y`, with the redundant rows
-    :math:`\sum_y q_{sy} = k_s` and :math:`\sum_s q_{sy} = r_y` that tighten the relaxation (up to twice
-    as fast as without them).
+    :math:`\sum_y q_{sy} = k_s` and :math:`\sum_s q_{sy} = r_y` that tighten the relaxation (about twice
+    as fast, for general shifting).
 cone
     The mass of a cell occurs only in :math:`\lVert x_{sy} \rVert^2 \le k_s r_y`, which SCIP recognises as a
     second-order cone. General shifting becomes convex, and SCIP needs hardly any branching.
 
-Tried, and slower in most problems: SCIP's own ``sqrt`` instead of squares, and the roots of :math:`k` and
-:math:`r` as variables.
+Also tried, for sensitive shifting: SCIP's own ``sqrt`` instead of squares, slower than the better of these two in
+9 of 11 problems, and the roots of :math:`k` and :math:`r` as variables, slower in all five 2x2 problems.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class _FairModel:
         self.group = self._marginal(groups)
         self.label = self._marginal(labels)
 
-    def unit(self) -> Any:  # noqa: ANN401 - SCIP's variables have no type
+    def unit(self) -> Any:
         """Add a variable in [0, 1]."""
         return self.model.addVar(lb=0.0, ub=1.0)
 
@@ -126,7 +126,7 @@ class _FairModel:
         """Read variables of the best solution."""
         return np.array([self.model.getVal(variable) for variable in variables])
 
-    def maximize(self, objective: Any) -> None:  # noqa: ANN401 - SCIP's expressions have no type
+    def maximize(self, objective: Any) -> None:
         """Set a linear objective."""
         self.model.setObjective(objective, "maximize")
 
@@ -146,18 +146,13 @@ class _SensitiveModel(_FairModel):
         for s, y in self.cells:
             self.model.addCons(root[s, y] * root[s, y] <= self.group[s] * self.label[y])
         self.model.addCons(
-            loss
-            <= pyscipopt.quicksum(
-                float(problem.mean[s, y]) * self.group[s] * self.label[y] for s, y in self.cells
-            )
+            loss <= pyscipopt.quicksum(float(problem.mean[s, y]) * self.group[s] * self.label[y] for s, y in self.cells)
         )
         self.maximize(loss)
 
     def feasible_value(self) -> float:
         """Repair the best solution."""
-        return feasible_value(
-            self.problem, self.values(self.group), self.values(self.label), self.problem.mean
-        )
+        return feasible_value(self.problem, self.values(self.group), self.values(self.label), self.problem.mean)
 
 
 class _GeneralModel(_FairModel):

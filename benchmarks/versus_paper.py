@@ -46,9 +46,7 @@ def run(quick: bool) -> None:
     table = Table(f"The grid certificate, cells of {1 / GRANULARITY}, from means and variances", COLUMNS)
     for rho in (0.2,) if quick else (0.1, 0.2, 0.3, 0.4, 0.5):
         our_time, ours = timed(lambda rho=rho: certify(population, rho), repeat=5)  # type: ignore[misc]
-        programs = grid_programs(
-            REFERENCE_MASS, REFERENCE_MEAN, REFERENCE_VARIANCE, rho, granularity=GRANULARITY
-        )
+        programs = grid_programs(REFERENCE_MASS, REFERENCE_MEAN, REFERENCE_VARIANCE, rho, granularity=GRANULARITY)
         values = solve_all(programs)
         stated_time, stated_error = _sampled(programs, values, solve_one)
         smoothed_time, smoothed_error = _sampled(programs, values, solve_one_smoothed)

@@ -77,9 +77,7 @@ def _curves(step: int, time_limit: float) -> None:
         single_time = fmean(_ours(reference_problem(rho), shift)[0] for rho in chosen)
         for formulation in FORMULATIONS:
             solutions = [
-                solve_with_scip(
-                    reference_problem(rho), shift, formulation, gap=OUR_TOLERANCE, time_limit=time_limit
-                )
+                solve_with_scip(reference_problem(rho), shift, formulation, gap=OUR_TOLERANCE, time_limit=time_limit)
                 for rho in chosen
             ]
             scip_time = fmean(solution.time for solution in solutions)

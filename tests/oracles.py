@@ -31,7 +31,11 @@ def conic_general(problem: Problem, rho: float) -> float:
             rhs.append(value)
         cones.append(cone)
 
-    add([{k_at + i: 1.0 for i in range(s)}, {r_at + i: 1.0 for i in range(c)}], [1.0, 1.0], clarabel.ZeroConeT(2))
+    add(
+        [{k_at + i: 1.0 for i in range(s)}, {r_at + i: 1.0 for i in range(c)}],
+        [1.0, 1.0],
+        clarabel.ZeroConeT(2),
+    )
     linear: list[dict[int, float]] = [{i: -1.0} for i in range(k_at, total)]
     right = [0.0] * (s + c)
     root = np.sqrt(atoms.probability).reshape(-1)
@@ -89,7 +93,11 @@ def affinity(atoms: Atoms, mass: Floats, conditional: Floats) -> float:
 
 
 def random_members(
-    problem: Problem, rho: float, rng: np.random.Generator, count: int, near: tuple[Floats, Floats] | None = None
+    problem: Problem,
+    rho: float,
+    rng: np.random.Generator,
+    count: int,
+    near: tuple[Floats, Floats] | None = None,
 ) -> list[float]:
     """Return the losses of random distributions with equal base rates inside the ball and the limits.
 
@@ -107,7 +115,10 @@ def random_members(
     losses = []
     for _ in range(count):
         size = rng.choice([0.3, 1.0, 10.0])
-        k, r = rng.dirichlet(np.full(problem.groups.size, size)), rng.dirichlet(np.full(problem.labels.size, size))
+        k, r = (
+            rng.dirichlet(np.full(problem.groups.size, size)),
+            rng.dirichlet(np.full(problem.labels.size, size)),
+        )
         if near is not None and rng.random() < 0.7:
             pull = 10.0 ** -rng.uniform(0, 5)
             k, r = near[0] + pull * (k - near[0]), near[1] + pull * (r - near[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -37,7 +38,7 @@ class Question:
 
     population: Population
     rho: float
-    limits: dict[str, float]
+    limits: dict[str, Any]
 
 
 def radius(population: Population, excess: float, **limits: float) -> float:

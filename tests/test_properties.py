@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -84,14 +85,12 @@ def test_smaller_limits_are_tighter(shift: Any, shape: tuple[int, int]) -> None:
     population = random_population(np.random.default_rng(5), *shape)
     rho = 0.6
     for name in ("group_skew", "label_skew"):
-        certificates = [
-            certify(population, rho, shift=shift, tol=1e-3, **{name: skew})  # type: ignore[arg-type]
-            for skew in (1.0, 0.5, 0.2, 0.05)
-        ]
+        limits: list[dict[str, Any]] = [{name: skew} for skew in (1.0, 0.5, 0.2, 0.05)]
+        certificates = [certify(population, rho, shift=shift, tol=1e-3, **limit) for limit in limits]
         free = certify(population, rho, shift=shift, tol=1e-3)
         assert certificates[0].attained <= free.bound + 1e-12
         assert abs(certificates[0].bound - free.bound) <= 1.1e-3
-        for wide, narrow in zip(certificates, certificates[1:], strict=False):
+        for wide, narrow in itertools.pairwise(certificates):
             assert narrow.attained <= wide.bound + 1e-12
             assert narrow.bound <= wide.bound + 1e-3
             assert narrow.gap <= 1e-3
@@ -164,17 +163,17 @@ def test_a_curve_is_its_certificates(shift: Any) -> None:
 
 @pytest.mark.parametrize("shift", SHIFTS)
 @pytest.mark.parametrize("limits", [{}, {"group_skew": 0.1, "label_skew": 0.3}])
-def test_below_the_nearest_distribution(shift: Any, limits: dict[str, float]) -> None:
+def test_below_the_nearest_distribution(shift: Any, limits: dict[str, Any]) -> None:
     population = Population.from_moments(P, E)
     with pytest.raises(InfeasibleError, match="nearest distribution with equal base rates") as caught:
-        certify(population, 0.01, shift=shift, **limits)  # type: ignore[arg-type]
+        certify(population, 0.01, shift=shift, **limits)
     distance = caught.value.distance
     assert repr(distance) in str(caught.value)
     if not limits:
         assert distance == nearest_fair(population).distance
-    at = certify(population, distance, shift=shift, **limits)  # type: ignore[arg-type]
+    at = certify(population, distance, shift=shift, **limits)
     assert at.gap <= 2e-5
-    assert not certify_curve(population, [distance * (1 - 1e-9)], shift=shift, **limits).feasible[0]  # type: ignore[arg-type]
+    assert not certify_curve(population, [distance * (1 - 1e-9)], shift=shift, **limits).feasible[0]
 
 
 @pytest.mark.parametrize("shift", SHIFTS)

@@ -20,7 +20,7 @@ from fairbound.problem import Problem
 from fairbound.proof import TangentProof
 from fairbound.witness import Witness
 from tests.oracles import conic_general, random_members, sensitive_at
-from tests.problems import E, P, Question, questions, random_population, radius, shares
+from tests.problems import E, P, Question, questions, radius, random_population, shares
 
 SHIFTS: Any = st.sampled_from(["general", "sensitive"])
 
@@ -41,7 +41,7 @@ def test_no_random_member_exceeds_the_bound(question: Question, shift: Any, seed
     assert certificate.attained <= certificate.bound
 
 
-def exact(value: float) -> Any:
+def exact(value: Any) -> Any:
     return flint.fmpq(*float(value).as_integer_ratio())
 
 
@@ -67,7 +67,7 @@ def check_witness(witness: Witness, problem: Problem, rho: float) -> None:
                 assert witness.unseen[s, y] == 0
         assert float(abs(sums[0] - 1).abs_upper()) < 1e-14
         assert float(abs(sums[1] - 1).abs_upper()) < 1e-14
-        # 1e-12: the probabilities of the classes are rounded themselves, and at the nearest distribution nothing is left
+        # 1e-12: class probabilities are rounded themselves, and at the nearest distribution nothing is left
         assert overlap > 1 - flint.arb(exact(rho)) ** 2 - flint.arb(1e-12)
         assert float(loss.lower()) >= witness.loss
         assert float(loss.upper()) <= witness.loss + 1e-9

@@ -15,6 +15,12 @@ from fairbound.rounding import least_affinity, lowered, margin, raised
 #: Relative accuracy, in roundings, of the class probabilities that a population hands over.
 PROBABILITY_ROUNDINGS = 16
 
+#: Multipliers beyond this prove nothing here: products of a few of them must neither overflow nor underflow.
+MOST = 1e60
+
+#: Added to sums of non-negative terms, so that terms lost by underflow cannot make them too small.
+LEAST = 1e-280
+
 
 def _certified(level: Floats, rho: Floats, total: Floats) -> Floats:
     """Return ``level - tau^2 / total`` rounded up; ``level`` and ``total`` are upper bounds already."""
@@ -31,22 +37,27 @@ def general_bound(problem: Problem, rho: Floats, phi: Floats, label_share: Float
         M + sigma_K(sum_y phi) - tau^2 / ( sum_i p_i E_i[D / (D+u)^2] + sigma_R(sum_s p_i E_i[u / (D+u)^2] / r0) ).
     """
     top = problem.ceiling.flat[0]
-    size = problem.upper.probability.size
-    ratio = phi / label_share[:, None]
+    probability = problem.upper.probability
     deficit = top - problem.upper.loss
-    weight = problem.upper.probability / (deficit + ratio[..., None]) ** 2
-    weight = np.where(problem.upper.probability > 0, weight, 0.0)
-    roundings = size + PROBABILITY_ROUNDINGS + 16
-    intercept = raised((weight * deficit).sum(axis=(1, 2, 3)), roundings)
-    slope = raised((weight.sum(axis=3) * ratio / label_share[:, None]).sum(axis=1), roundings)
-    level = problem.groups.support(raised(phi.sum(axis=2), problem.labels.size))
-    level = top + level
-    return _certified(level + margin(level, 1), rho, raised(intercept + problem.labels.support(slope), 1))
+    with np.errstate(all="ignore"):
+        ratio = phi / label_share[:, None]
+        inverse = np.where(probability > 0, 1.0 / (deficit + ratio[..., None]), 0.0)
+        weight = probability * inverse
+        roundings = probability.size + PROBABILITY_ROUNDINGS + 16
+        intercept = (weight * (deficit * inverse)).sum(axis=(1, 2, 3)) + LEAST
+        slope = (weight * (ratio[..., None] * inverse)).sum(axis=3) / label_share[:, None]
+        slope = raised(slope.sum(axis=1) + LEAST, roundings)
+        level = problem.groups.support(raised(phi.sum(axis=2), problem.labels.size))
+        level = top + level
+        total = raised(raised(intercept, roundings) + problem.labels.support(slope), 1)
+        # An atom at the ceiling with a zero multiplier makes G infinite: then the ball gains nothing.
+        total = np.where(np.isnan(total), np.inf, total)
+        bound = _certified(level + margin(level, 1), rho, total)
+    usable = (phi >= 0).all(axis=(1, 2)) & (ratio < MOST).all(axis=(1, 2)) & (label_share > 1.0 / MOST).all(axis=1)
+    return np.where(usable, bound, np.inf)
 
 
-def piece_bound(
-    problem: Problem, rho: Floats, vertices: Floats, w: Floats, centre: Floats, omega: Floats
-) -> Floats:
+def piece_bound(problem: Problem, rho: Floats, vertices: Floats, w: Floats, centre: Floats, omega: Floats) -> Floats:
     """Bound the loss over all Q whose label shares lie in the piece, from any ``w``, ``centre``, ``omega``.
 
     Shapes: vertices (N, m, C), w (N, S, C), centre and omega (N, C). The formula stands in :mod:`fairbound.pieces`
@@ -65,7 +76,7 @@ def piece_bound(
     present = probability > 0
     with np.errstate(divide="ignore"):
         terms = np.where(present, probability / np.where(present, np.maximum(gap, 0.0), 1.0), 0.0)
-    total = raised(terms.sum(axis=(2, 3, 4)), probability.size + PROBABILITY_ROUNDINGS + 8)
+    total = raised(terms.sum(axis=(2, 3, 4)) + LEAST, probability.size + PROBABILITY_ROUNDINGS + 8)
     if omega.any():
         pulled = (vertices @ omega[..., None])[..., 0]
         size = np.abs(vertices) @ np.abs(omega)[..., None]
@@ -75,7 +86,8 @@ def piece_bound(
         most = most + margin(np.abs(total).max(axis=1) + np.abs(limit), 2)
     else:
         most = total.max(axis=1)
-    held = (eta >= problem.ceiling).all(axis=(1, 2, 3))
+    held = (eta >= problem.ceiling).all(axis=(1, 2, 3)) & (np.abs(w) < MOST).all(axis=(1, 2))
+    held = held & (np.abs(centre) < MOST).all(axis=1) & (np.abs(omega) < MOST).all(axis=1)
     level = (w @ centre[..., None])[..., 0]
     level = level + margin((np.abs(w) @ np.abs(centre)[..., None])[..., 0], labels + 4)
     bound = _certified(problem.groups.support(level), rho, most)

@@ -41,8 +41,7 @@ def _column(name: str, values: Any) -> AnyArray:
 
 def _scalar(value: Any) -> Hashable:
     """Return the plain Python value of an array element."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    return plain  # type: ignore[no-any-return]  # the user's values are hashable, or np.unique would have failed
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _encode(name: str, values: Any) -> Categories:

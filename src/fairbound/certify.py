@@ -13,7 +13,6 @@ from fairbound.bounds import general_bound
 from fairbound.certificate import Certificate, CertificateCurve
 from fairbound.errors import InfeasibleError, InputError, ThresholdError
 from fairbound.general import GeneralSaddle, solve_general
-from fairbound.marginals import MarginalSet
 from fairbound.nearest import NearestFair, nearest_shares
 from fairbound.population import Population
 from fairbound.problem import Problem
@@ -165,7 +164,7 @@ def _number(name: str, value: object, low: float, high: float, meaning: str) -> 
 
 
 def _question(
-    population: Population,
+    population: object,
     *,
     shift: str,
     group_skew: float | None,
@@ -266,8 +265,8 @@ def certify(
     >>> certify(population, 0.2)
     Certificate(bound=0.370205, attained=0.370205, rho=0.2, shift='general', status=TIGHT)
     >>> certify(population, 0.2, shift="sensitive").witness.mass.round(3)
-    array([[0.386, 0.217],
-           [0.254, 0.143]])
+    array([[0.365, 0.338],
+           [0.154, 0.143]])
     """
     question = _question(
         population,
@@ -389,8 +388,8 @@ def largest_certified_rho(
         high = float(grid[broken]) if broken < len(grid) else high
     if certified is None:
         message = (
-            f"threshold={threshold!r} cannot be kept at any radius: the nearest distribution with equal base rates is at "
-            f"Hellinger distance {low!r}, and the certified loss near it is larger already; use a larger threshold"
+            f"threshold={threshold!r} cannot be kept at any radius: the nearest distribution with equal base rates is "
+            f"at Hellinger distance {low!r}, and the certified loss near it is larger already; use a larger threshold"
         )
         raise ThresholdError(message, low)
     return certified

@@ -20,7 +20,7 @@ import numpy as np
 from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.marginals import MarginalSet
-from fairbound.saddle import Derivatives, Rows
+from fairbound.saddle import Derivatives, GlobalRows, LocalRows
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class GeneralSaddle:
         return len(self.tau), s, c, c + 5
 
     @cached_property
-    def rows(self) -> tuple[Rows, Rows]:
-        """phi >= 0, k in K; lam >= 0, r in R."""
+    def rows(self) -> tuple[LocalRows, GlobalRows]:
+        """Phi >= 0, k in K; lam >= 0, r in R."""
         _, _, c, size = self.shape
         local = np.eye(c + 1)
         border = np.zeros((c + 1, size))
@@ -55,8 +55,8 @@ class GeneralSaddle:
         if self.groups.skew is not None:  # k_s <= floor_k + g
             local = np.vstack([local, -local[c]])
             border = np.vstack([border, -border[c]])
-            offset, sign = np.r_[offset, -self.groups.skew], np.r_[sign, -1.0]
-        near = Rows(border[None, None], offset[None, None], sign, local[None, None])
+            offset, sign = np.r_[offset, -self.groups.width], np.r_[sign, -1.0]
+        near = LocalRows(local[None, None], border[None, None], offset[None, None], sign)
 
         labels = np.zeros((c, size))
         labels[np.arange(c), 1 + np.arange(c)] = 1.0
@@ -66,8 +66,8 @@ class GeneralSaddle:
         offset, sign = np.zeros(len(rest)), np.r_[1.0, -np.ones(len(rest) - 1)]
         if self.labels.skew is not None:
             rest = np.vstack([rest, -labels])
-            offset, sign = np.r_[offset, np.full(c, -self.labels.skew)], np.r_[sign, -np.ones(c)]
-        return near, Rows(rest[None], offset[None], sign)
+            offset, sign = np.r_[offset, np.full(c, -self.labels.width)], np.r_[sign, -np.ones(c)]
+        return near, GlobalRows(rest[None], offset[None], sign)
 
     def start(self) -> tuple[Floats, Floats]:
         """Uniform shares, multipliers of the size of the ceiling."""
@@ -76,8 +76,8 @@ class GeneralSaddle:
         local[..., c] = 1.0 / s
         glob = np.zeros((n, size))
         glob[:, 1 : c + 1] = 1.0 / c
-        glob[:, c + 3] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.skew or 1.0)
-        glob[:, c + 4] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.skew or 1.0)
+        glob[:, c + 3] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
+        glob[:, c + 4] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
         glob[:, 0] = (self.tau + 0.01) / (self.root**2 / (self.deficit + 1.0)).sum()
         return local, glob
 
@@ -135,7 +135,7 @@ class GeneralSaddle:
         ratio, d_ratio = phi / r, d_phi / r - phi * d_r / r**2
         return (self.root * (d_lam + lam) - x * d_ratio[..., None]) / (self.deficit + ratio[..., None]) - x
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:  # noqa: ARG002
+    def settled(self, local: Floats, glob: Floats) -> Booleans:
         """Every multiplier counts: the bound is to be tight."""
         return np.zeros(len(glob), dtype=bool)
 

@@ -1,6 +1,6 @@
 """What is known of the loss in each cell: its mean, its mean and variance, or its whole distribution.
 
-Each kind yields *atoms*, a discrete loss distribution per cell that stands for all it knows (docs/theory.md, section 2).
+Each kind yields *atoms*: a discrete loss distribution per cell, for all that it knows (docs/theory.md, section 2).
 The upper atoms can only raise the worst case, the lower atoms are the distribution that the attained value refers to.
 """
 
@@ -25,7 +25,9 @@ class MeanOnly:
     mean: Floats
 
     roundings = 0
-    sentence = "Of the losses only the mean of each cell is known; the worst case is taken over all losses with that mean."
+    sentence = (
+        "Of the losses only the mean of each cell is known; the worst case is taken over all losses with that mean."
+    )
 
     def atoms(self, mass: Floats, ceiling: float) -> tuple[Atoms, Atoms]:
         """Put ``mean / M`` at M and the rest at 0."""
@@ -104,7 +106,7 @@ class LossTable:
         """The largest loss of each cell, or the edge of its bin."""
         return np.where(self.weight > 0, self.high, 0.0).max(axis=2)
 
-    def atoms(self, mass: Floats, ceiling: float) -> tuple[Atoms, Atoms]:  # noqa: ARG002 (all is in the table)
+    def atoms(self, mass: Floats, ceiling: float) -> tuple[Atoms, Atoms]:
         """Spread bins onto their edges for the bound, onto their means for the attained value."""
         share = self.weight / self.weight.sum()
         width = self.high - self.low
@@ -117,7 +119,8 @@ class LossTable:
         to_high = np.where(width > 0, raised((most - self.low) / safe, 4), 0.0)
         to_low = np.where(width > 0, raised((self.high - least) / safe, 4), 1.0)
         upper = _merged(
-            np.concatenate([share * to_low, share * to_high], axis=2), np.concatenate([self.low, self.high], axis=2)
+            np.concatenate([share * to_low, share * to_high], axis=2),
+            np.concatenate([self.low, self.high], axis=2),
         )
         return upper, Atoms(share, np.where(share > 0, least, 0.0))
 
@@ -126,13 +129,12 @@ def _merged(probability: Floats, loss: Floats) -> Atoms:
     """Add up the probabilities of equal losses in a cell, and pad the cells to equal length."""
     s, c, _ = probability.shape
     cells = []
-    for weight, place in zip(probability.reshape(s * c, -1), loss.reshape(s * c, -1), strict=True):
-        distinct, codes = np.unique(place[weight > 0], return_inverse=True)
-        cells.append((np.bincount(codes, weight[weight > 0], len(distinct)), distinct))
-    width = max(len(distinct) for _, distinct in cells)
-    arrays = np.zeros((2, s * c, max(width, 1)))
-    for index, (weight, distinct) in enumerate(cells):
-        arrays[0, index, : len(weight)], arrays[1, index, : len(distinct)] = weight, distinct
+    for share, place in zip(probability.reshape(s * c, -1), loss.reshape(s * c, -1), strict=True):
+        distinct, codes = np.unique(place[share > 0], return_inverse=True)
+        cells.append(np.stack([np.bincount(codes, share[share > 0], len(distinct)), distinct]))
+    arrays = np.zeros((2, s * c, max(1, *(cell.shape[1] for cell in cells))))
+    for index, cell in enumerate(cells):
+        arrays[:, index, : cell.shape[1]] = cell
     return Atoms(*arrays.reshape(2, s, c, -1))
 
 
@@ -149,8 +151,7 @@ def tabulate(loss: Floats, cell: Integers, weight: Floats | None, shape: tuple[i
     order = np.argsort(cell.astype(np.int16 if count < 2**15 else np.int64), kind="stable")
     ends = np.cumsum(np.bincount(cell, minlength=count))
     columns = [
-        _one_cell(loss[part], None if weight is None else weight[part], edges)
-        for part in np.split(order, ends[:-1])
+        _one_cell(loss[part], None if weight is None else weight[part], edges) for part in np.split(order, ends[:-1])
     ]
     width = max(1, *(column.shape[1] for column in columns))
     table = np.zeros((5, count, width))

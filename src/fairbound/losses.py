@@ -104,7 +104,7 @@ CROSS_ENTROPY = Loss("cross_entropy", math.inf, "probabilities", _cross_entropy)
 LOSSES = {loss.name: loss for loss in (ZERO_ONE, BRIER, JSD, ABSOLUTE, CROSS_ENTROPY)}
 
 
-def find_loss(loss: str | Loss, clip: float | None) -> Loss:
+def find_loss(loss: object, clip: float | None) -> Loss:
     """Return a loss by name or as given, clipped if asked for."""
     if isinstance(loss, str):
         if loss not in LOSSES:
@@ -112,7 +112,7 @@ def find_loss(loss: str | Loss, clip: float | None) -> Loss:
             message = f"loss={loss!r} is not known; use one of {known}, or a Loss of your own"
             raise InputError(message)
         loss = LOSSES[loss]
-    elif not isinstance(loss, Loss):
+    if not isinstance(loss, Loss):
         message = f"loss must be a name or a Loss, not {type(loss).__name__}"
         raise InputError(message)
     return loss if clip is None else loss.clipped(clip)

@@ -31,6 +31,11 @@ class MarginalSet:
         return self.skew is not None
 
     @property
+    def width(self) -> float:
+        """The room that a solver may use between two shares: the limit, but never none at all."""
+        return 1.0 if self.skew is None else max(self.skew, 1e-9)
+
+    @property
     def floor(self) -> float:
         """Return a share that every member of the set has at least, rounded down."""
         if self.skew is None:

@@ -12,7 +12,7 @@ from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.marginals import MarginalSet
 from fairbound.rounding import UNIT, lowered
-from fairbound.saddle import Derivatives, Rows
+from fairbound.saddle import Derivatives, GlobalRows, LocalRows
 
 if TYPE_CHECKING:
     from fairbound.population import Population
@@ -50,33 +50,33 @@ class _AffinitySaddle:
     labels: MarginalSet
 
     @cached_property
-    def rows(self) -> tuple[Rows, Rows]:
-        """k in K, r in R."""
+    def rows(self) -> tuple[LocalRows, GlobalRows]:
+        """K in K, r in R."""
         c = self.labels.size
         own = np.eye(c + 4)
         block, border, offset = [[1.0]], [-own[c + 2]], [0.0]
         if self.groups.skew is not None:
-            block, border, offset = [*block, [-1.0]], [*border, own[c + 2]], [0.0, -self.groups.skew]
-        near = Rows(np.array([[border]]), np.array([[offset]]), -np.ones(len(offset)), np.array([[block]]))
+            block, border, offset = [*block, [-1.0]], [*border, own[c + 2]], [0.0, -self.groups.width]
+        near = LocalRows(np.array([[block]]), np.array([[border]]), np.array([[offset]]), -np.ones(len(offset)))
         shares = own[:c] - own[c + 3]
         rest, offset = [own[c + 2], own[c + 3], *shares], [0.0] * (c + 2)
         if self.labels.skew is not None:
-            rest, offset = [*rest, *-shares], offset + [-self.labels.skew] * c
-        return near, Rows(np.array([rest]), np.array([offset]), -np.ones(len(offset)))
+            rest, offset = [*rest, *-shares], offset + [-self.labels.width] * c
+        return near, GlobalRows(np.array([rest]), np.array([offset]), -np.ones(len(offset)))
 
     def start(self) -> tuple[Floats, Floats]:
         """Uniform shares."""
         s, c = self.root.shape
         glob = np.r_[np.full(c, 1.0 / c), 0.0, 0.0, 0.0, 0.0]
-        glob[c + 2] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.skew or 1.0)
-        glob[c + 3] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.skew or 1.0)
+        glob[c + 2] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
+        glob[c + 3] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
         return np.full((1, s, 1), 1.0 / s), glob[None]
 
-    def inner(self, local: Floats, glob: Floats) -> Floats:  # noqa: ARG002 (there are none here)
+    def inner(self, local: Floats, glob: Floats) -> Floats:
         """No inner variables: a constant."""
         return np.ones((len(glob), 1))
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:  # noqa: ARG002
+    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
         """Differentiate the affinity."""
         s, c = self.root.shape
         k, r = local[0, :, 0], glob[0, :c]
@@ -91,15 +91,15 @@ class _AffinitySaddle:
         bent = -value.sum(1) / (4 * k * k)
         return Derivatives(g_local[None, :, None], g_glob[None], bent[None, :, None, None], local_glob, corner[None])
 
-    def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:  # noqa: ARG002
+    def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """No inner variables."""
         return np.zeros_like(at[2])
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:  # noqa: ARG002
+    def settled(self, local: Floats, glob: Floats) -> Booleans:
         """Go on to the end."""
         return np.zeros(len(glob), dtype=bool)
 
-    def take(self, index: Integers) -> _AffinitySaddle:  # noqa: ARG002 (a batch of one)
+    def take(self, index: Integers) -> _AffinitySaddle:
         """Return the problem itself."""
         return replace(self)
 

@@ -12,7 +12,9 @@ bound the loss over all Q whose label shares lie in T and in R, for any w and om
 This module minimises that bound over w, omega. It is the saddle
 
     min over w, lam, omega  max over k in K, theta in simplex, r in R  of
-        <k, v> - 2 lam tau + lam^2 sum_j theta_j G(r^j) + <omega, r - sum_j theta_j r^j>.
+        <k, v> - 2 lam tau + lam^2 ( sum_j theta_j G(r^j) + <omega, r - sum_j theta_j r^j> ),
+
+solved with ``lam^2 omega`` in place of omega.
 
 The optimal ``sum_j theta_j r^j`` and ``k`` are a good guess of the worst shares in the piece. With one vertex it is the
 exact dual for fixed label shares.
@@ -28,8 +30,7 @@ import numpy as np
 from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.marginals import MarginalSet
-from fairbound.saddle import Derivatives, Rows, take
-
+from fairbound.saddle import Derivatives, GlobalRows, LocalRows, take
 
 #: Limit on the entries of omega, in units of loss; like the cap on lam it keeps programs bounded on hopeless pieces.
 PULL = 100.0
@@ -88,7 +89,7 @@ class PieceSaddle:
         return (np.eye(c) - tilt).reshape(n, 1, m * c, c)
 
     @cached_property
-    def rows(self) -> tuple[Rows, Rows]:
+    def rows(self) -> tuple[LocalRows, GlobalRows]:
         """eta_i(r^j) >= ceiling_i, k in K; 0 <= lam <= cap, theta >= 0, r in R."""
         n, s, c, m = self.shape
         skewed = self.groups.skew is not None
@@ -102,23 +103,31 @@ class PieceSaddle:
         if self.groups.skew is not None:
             block[..., -1, c] = -1.0
             border[..., -1, m + 3] = 1.0
-            offset[..., -1] = -self.groups.skew
+            offset[..., -1] = -self.groups.width
         sign = np.r_[np.ones(m * c), -np.ones(1 + skewed)]
-        near = Rows(border, offset, sign, block)
+        near = LocalRows(block, border, offset, sign)
 
         own = np.eye(self.size)
-        rest, offsets, signs = [*own[: m + 1], -own[0], own[m + 3]], [0.0] * (m + 3), [1.0] + [-1.0] * m + [1.0, -1.0]
+        rest, offsets, signs = (
+            [*own[: m + 1], -own[0], own[m + 3]],
+            [0.0] * (m + 3),
+            [1.0] + [-1.0] * m + [1.0, -1.0],
+        )
         if self.limited and self.labels.skew is not None:
             first = m + 4 + c
             shares = own[first : first + c] - own[-1]  # r_y - floor_r
             rest += [own[-1], *shares, *-shares]
-            offsets += [0.0] * (c + 1) + [-self.labels.skew] * c
+            offsets += [0.0] * (c + 1) + [-self.labels.width] * c
             signs += [-1.0] * (2 * c + 1)
             pulls = own[m + 4 : m + 4 + c]
-            rest, offsets, signs = [*rest, *pulls, *-pulls], offsets + [-PULL] * (2 * c), signs + [1.0] * (2 * c)
+            rest, offsets, signs = (
+                [*rest, *pulls, *-pulls],
+                offsets + [-PULL] * (2 * c),
+                signs + [1.0] * (2 * c),
+            )
         offset = np.tile(np.array(offsets), (n, 1))
         offset[:, m + 1] = -self.cap
-        return near, Rows(np.array(rest)[None], offset, np.array(signs))
+        return near, GlobalRows(np.array(rest)[None], offset, np.array(signs))
 
     def start(self) -> tuple[Floats, Floats]:
         """Constant multipliers above all ceilings, uniform shares."""
@@ -127,12 +136,12 @@ class PieceSaddle:
         local[..., c] = 1.0 / s
         glob = np.zeros((n, self.size))
         glob[:, 1 : m + 1] = 1.0 / m
-        glob[:, m + 3] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.skew or 1.0)
+        glob[:, m + 3] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
         affinity = (self.root**2 / (2.0 - self.loss)).sum()
         glob[:, 0] = np.minimum((self.tau + 0.01) / affinity, 0.5 * self.cap)
         if self.limited:
             glob[:, m + 4 + c : m + 4 + 2 * c] = 1.0 / c
-            glob[:, -1] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.skew or 1.0)
+            glob[:, -1] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
         return local, glob
 
     def _above(self, w: Floats) -> Floats:

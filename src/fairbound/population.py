@@ -110,7 +110,9 @@ class Population:
         """
         masses = numbers("mass", mass)
         if masses.ndim != 2 or min(masses.shape) < 2:
-            message = f"mass has shape {masses.shape}; it needs a row per group and a column per label, two or more each"
+            message = (
+                f"mass has shape {masses.shape}; it needs a row per group and a column per label, two or more each"
+            )
             raise InputError(message)
         if (masses < 0).any():
             message = f"mass has the negative entry {masses.min()!r}; masses are probabilities"
@@ -124,7 +126,9 @@ class Population:
             raise InputError(message)
         means = _moment("mean", mean, masses)
         if (means > top).any():
-            message = f"mean has the entry {means.max()!r} above the ceiling {top!r}; raise ceiling if losses can be larger"
+            message = (
+                f"mean has the entry {means.max()!r} above the ceiling {top!r}; raise ceiling if losses can be larger"
+            )
             raise InputError(message)
         knowledge: Knowledge = MeanOnly(means)
         if variance is not None:
@@ -133,8 +137,8 @@ class Population:
             if (variances > limit * (1 + 1e-9) + 1e-15).any():
                 cell = np.unravel_index(int((variances - limit).argmax()), masses.shape)
                 message = (
-                    f"variance[{cell[0]}, {cell[1]}]={variances[cell]!r} is impossible: losses in [0, {top:g}] with mean "
-                    f"{means[cell]!r} have a variance of at most {limit[cell]!r}"
+                    f"variance[{cell[0]}, {cell[1]}]={variances[cell]!r} is impossible: losses in [0, {top:g}] with "
+                    f"mean {means[cell]!r} have a variance of at most {limit[cell]!r}"
                 )
                 raise InputError(message)
             knowledge = MeanAndVariance(means, np.minimum(variances, limit))
@@ -182,9 +186,14 @@ class Population:
         outside = (losses < 0) | (losses > top)
         if outside.any():
             row = int(np.argmax(outside))
-            message = f"loss[{row}]={losses[row]!r} is outside [0, {top:g}]; set ceiling to the largest loss there can be"
+            message = (
+                f"loss[{row}]={losses[row]!r} is outside [0, {top:g}]; set ceiling to the largest loss there can be"
+            )
             raise InputError(message)
-        labels, groups = encode_labels("y_true", y_true), encode_groups("sensitive_features", sensitive_features)
+        labels, groups = (
+            encode_labels("y_true", y_true),
+            encode_groups("sensitive_features", sensitive_features),
+        )
         same_length(loss=len(losses), y_true=len(labels.codes), sensitive_features=len(groups.codes))
         weight = None if sample_weight is None else weights("sample_weight", sample_weight, len(losses))
         shape = len(groups.names), len(labels.names)
@@ -238,7 +247,7 @@ class Population:
             if infinite.any():
                 row = int(np.argmax(infinite))
                 message = (
-                    f"the {chosen.name} loss of row {row} is {losses[row]}: its true label was given probability 0; pass clip"
+                    f"the {chosen.name} loss of row {row} is infinite: its true label has probability 0; pass clip"
                 )
                 raise InputError(message)
         return cls.from_losses(
@@ -357,8 +366,8 @@ def _differs(y_true: Any, y_pred: Any, rows: int) -> Floats:
         strangers = set(predicted.tolist()) - known
         if strangers:
             message = (
-                f"y_pred holds {sorted(strangers)[0]!r}, which looks like a probability; the zero_one loss takes predicted "
-                "labels: turn probabilities into labels first, or choose a loss that takes them"
+                f"y_pred holds {sorted(strangers)[0]!r}, which looks like a probability; the zero_one loss takes "
+                "predicted labels: turn probabilities into labels first, or choose a loss that takes them"
             )
             raise InputError(message)
     return np.array(true != predicted, dtype=np.float64)

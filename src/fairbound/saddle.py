@@ -34,36 +34,55 @@ def take(array: Floats, index: Integers) -> Floats:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Linear inequalities ``block · local + border · glob >= offset``, each on one side of the saddle.
+class GlobalRows:
+    """Linear inequalities ``border · glob >= offset``, shapes (N or 1, m, n_glob) and (N or 1, m).
 
-    ``sign`` is +1 where a row limits minimised variables and -1 where it limits maximised ones. Local rows come
-    for every group, shape (N or 1, S or 1, m, ...); global rows, shape (N or 1, m, ...), have no block.
+    ``sign`` is +1 where a row limits minimised variables and -1 where it limits maximised ones.
     """
 
     border: Floats
     offset: Floats
     sign: Floats
-    block: Floats | None = None
+
+    def change(self, glob: Floats) -> Floats:
+        """Return ``rows · glob``."""
+        return (self.border @ glob[..., None])[..., 0]
+
+    def pull(self, strength: Floats) -> Floats:
+        """Return ``rows transposed · strength``."""
+        return (strength[..., None, :] @ self.border)[..., 0, :]
+
+    def take(self, index: Integers) -> GlobalRows:
+        """Select problems."""
+        return replace(self, border=take(self.border, index), offset=take(self.offset, index))
+
+
+@dataclass(frozen=True)
+class LocalRows:
+    """Linear inequalities ``block · local + border · glob >= offset``, the same for every group but for the offset.
+
+    Shapes (N or 1, S or 1, m, ...); ``sign`` as in :class:`GlobalRows`.
+    """
+
+    block: Floats
+    border: Floats
+    offset: Floats
+    sign: Floats
 
     def change(self, local: Floats, glob: Floats) -> Floats:
         """Return ``rows · (local, glob)``."""
-        if self.block is None:
-            return (self.border @ glob[..., None])[..., 0]
         return (self.block @ local[..., None] + self.border @ glob[:, None, :, None])[..., 0]
 
     def pull(self, strength: Floats) -> tuple[Floats, Floats]:
         """Return ``rows transposed · strength``, for the blocks and for the border."""
         across = strength[..., None, :]
-        border = (across @ self.border)[..., 0, :]
-        if self.block is None:
-            return np.zeros(()), border
-        return (across @ self.block)[..., 0, :], border.sum(axis=1)
+        return (across @ self.block)[..., 0, :], (across @ self.border)[..., 0, :].sum(axis=1)
 
-    def take(self, index: Integers) -> Rows:
+    def take(self, index: Integers) -> LocalRows:
         """Select problems."""
-        block = None if self.block is None else take(self.block, index)
-        return replace(self, border=take(self.border, index), offset=take(self.offset, index), block=block)
+        return replace(
+            self, block=take(self.block, index), border=take(self.border, index), offset=take(self.offset, index)
+        )
 
 
 @dataclass(frozen=True)
@@ -81,7 +100,7 @@ class Problem(Protocol):
     """A batch of saddle problems of equal shape."""
 
     @property
-    def rows(self) -> tuple[Rows, Rows]:
+    def rows(self) -> tuple[LocalRows, GlobalRows]:
         """The local and the global inequalities."""
         ...
 
@@ -97,9 +116,7 @@ class Problem(Protocol):
         """Differentiate L twice at a point inside the rows and eliminate the inner variables."""
         ...
 
-    def inner_direction(
-        self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]
-    ) -> Floats:
+    def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """Return the Newton step of the inner variables that belongs to a step of the others."""
         ...
 
@@ -126,25 +143,58 @@ def _largest_step(value: Floats, change: Floats) -> Floats:
     return np.minimum(1.0, STEP_TO_BOUNDARY / np.maximum(fastest, 1e-300))
 
 
+@dataclass(frozen=True)
+class _Interior:
+    """Slacks and multipliers of the rows: the distance from the boundary and the force that keeps it."""
+
+    slack: tuple[Floats, Floats]
+    force: tuple[Floats, Floats]
+
+    def path(self) -> Floats:
+        """Return the mean product of slack and multiplier, the parameter of the central path."""
+        products = [(s * f).reshape(len(s), -1) for s, f in zip(self.slack, self.force, strict=True)]
+        return np.concatenate(products, axis=1).mean(axis=1)
+
+    def take(self, index: Integers) -> _Interior:
+        """Select problems."""
+        near, far = self.slack
+        push, pull = self.force
+        return _Interior((near[index], far[index]), (push[index], pull[index]))
+
+
+def _slack(rows: tuple[LocalRows, GlobalRows], local: Floats, glob: Floats) -> tuple[Floats, Floats]:
+    return rows[0].change(local, glob) - rows[0].offset, rows[1].change(glob) - rows[1].offset
+
+
 def _newton_direction(
-    slope: Derivatives, rows: tuple[Rows, Rows], weight: tuple[Floats, Floats], push: tuple[Floats, Floats]
+    slope: Derivatives, rows: tuple[LocalRows, GlobalRows], inside: _Interior, aim: Floats
 ) -> tuple[Floats, Floats]:
     """Solve the arrow system: blocks first, then the border (Schur complement)."""
     near, far = rows
-    scaled = (weight[0][..., None] * near.block).swapaxes(-1, -2)
+    near_weight, far_weight = (
+        near.sign * inside.force[0] / inside.slack[0],
+        far.sign * inside.force[1] / inside.slack[1],
+    )
+    near_push = near.pull(near.sign * aim[:, None, None] / inside.slack[0])
+    far_push = far.pull(far.sign * aim[:, None] / inside.slack[1])
+    scaled = (near_weight[..., None] * near.block).swapaxes(-1, -2)
     blocks = slope.local_local + scaled @ near.block
     cross = slope.local_glob + scaled @ near.border
-    bordered = (weight[0][..., None] * near.border).swapaxes(-1, -2)
+    bordered = (near_weight[..., None] * near.border).swapaxes(-1, -2)
     corner = slope.glob_glob + (bordered @ near.border).sum(axis=1)
-    corner = corner + (weight[1][..., None] * far.border).swapaxes(-1, -2) @ far.border
-    near_push, far_push = near.pull(push[0]), far.pull(push[1])
+    corner = corner + (far_weight[..., None] * far.border).swapaxes(-1, -2) @ far.border
     local = near_push[0] - slope.local
-    glob = near_push[1] + far_push[1] - slope.glob
+    glob = near_push[1] + far_push - slope.glob
 
     solved = np.linalg.solve(blocks, np.concatenate([cross, local[..., None]], axis=-1))
     reduced = (cross.swapaxes(-1, -2) @ solved).sum(axis=1)
     d_glob = np.linalg.solve(corner - reduced[..., :-1], (glob - reduced[..., -1])[..., None])[..., 0]
     return solved[..., -1] - (solved[..., :-1] @ d_glob[:, None, :, None])[..., 0], d_glob
+
+
+def _target(path: Floats, step: Floats) -> Floats:
+    """Long steps allow an ambitious next target; a short one asks to come back to the centre first."""
+    return path * np.where(step > 0.95, 0.02, np.where(step > 0.7, 0.15, np.where(step > 0.4, 0.4, 0.8)))
 
 
 def solve(problem: Problem, *, accuracy: float = 1e-14) -> SaddlePoint:
@@ -155,15 +205,13 @@ def solve(problem: Problem, *, accuracy: float = 1e-14) -> SaddlePoint:
     local, glob = problem.start()
     found = SaddlePoint(local.copy(), glob.copy())
     inner = problem.inner(local, glob)
-    rows = problem.rows
-    slack = tuple(r.change(local, glob) - r.offset for r in rows)
-    multiplier = tuple(0.1 / s for s in slack)
+    slack = _slack(problem.rows, local, glob)
+    inside = _Interior(slack, (0.1 / slack[0], 0.1 / slack[1]))
     alive = np.arange(len(glob))
     step = np.ones(len(glob))
     with np.errstate(all="ignore"):
         for _ in range(MAX_ITERATIONS):
-            flat = [(s * m).reshape(len(s), -1) for s, m in zip(slack, multiplier, strict=True)]
-            path = np.concatenate(flat, axis=1).mean(axis=1)
+            path = inside.path()
             arrived = (path < accuracy) | ~np.isfinite(path) | problem.settled(local, glob)
             if arrived.any():
                 going = np.flatnonzero(~arrived)
@@ -171,34 +219,28 @@ def solve(problem: Problem, *, accuracy: float = 1e-14) -> SaddlePoint:
                     break
                 alive, step, path = alive[going], step[going], path[going]
                 local, glob, inner = local[going], glob[going], inner[going]
-                slack, multiplier = tuple(s[going] for s in slack), tuple(m[going] for m in multiplier)
-                problem = problem.take(going)
-                rows = problem.rows
+                inside, problem = inside.take(going), problem.take(going)
+            aim = _target(path, step)
             slope = problem.derivatives(local, glob, inner)
-            # Long steps allow an ambitious next target; a short one asks to come back to the centre first.
-            aim = path * np.where(step > 0.95, 0.02, np.where(step > 0.7, 0.15, np.where(step > 0.4, 0.4, 0.8)))
-            aims = aim[:, None, None], aim[:, None]
-            weight = tuple(r.sign * m / s for r, m, s in zip(rows, multiplier, slack, strict=True))
-            push = tuple(r.sign * a / s for r, a, s in zip(rows, aims, slack, strict=True))
             try:
-                d_local, d_glob = _newton_direction(slope, rows, weight, push)
+                d_local, d_glob = _newton_direction(slope, problem.rows, inside, aim)
             except np.linalg.LinAlgError:
                 break
             d_inner = problem.inner_direction((local, glob, inner), (d_local, d_glob))
-            d_slack = tuple(r.change(d_local, d_glob) for r in rows)
-            d_mult = tuple(
-                (a - m * d) / s - m for a, m, d, s in zip(aims, multiplier, d_slack, slack, strict=True)
+            d_slack = problem.rows[0].change(d_local, d_glob), problem.rows[1].change(d_glob)
+            d_force = (
+                (aim[:, None, None] - inside.force[0] * d_slack[0]) / inside.slack[0] - inside.force[0],
+                (aim[:, None] - inside.force[1] * d_slack[1]) / inside.slack[1] - inside.force[1],
             )
-            pairs = [*zip(slack, d_slack, strict=True), *zip(multiplier, d_mult, strict=True), (inner, d_inner)]
-            step = np.minimum.reduce([_largest_step(v, d) for v, d in pairs])
+            moving = zip((*inside.slack, *inside.force, inner), (*d_slack, *d_force, d_inner), strict=True)
+            step = np.minimum.reduce([_largest_step(value, change) for value, change in moving])
             usable = np.isfinite(step) & np.isfinite(d_glob).all(axis=1) & np.isfinite(d_local).all(axis=(1, 2))
             step = np.where(usable, step, 0.0)
-            local = np.where(usable[:, None, None], local + step[:, None, None] * d_local, local)
+            blockwise = step[:, None, None]
+            local = np.where(usable[:, None, None], local + blockwise * d_local, local)
             glob = np.where(usable[:, None], glob + step[:, None] * d_glob, glob)
             inner = inner + step.reshape(-1, *[1] * (inner.ndim - 1)) * d_inner
-            slack = tuple(r.change(local, glob) - r.offset for r in rows)
-            multiplier = tuple(
-                m + step.reshape(-1, *[1] * (m.ndim - 1)) * d for m, d in zip(multiplier, d_mult, strict=True)
-            )
+            force = inside.force[0] + blockwise * d_force[0], inside.force[1] + step[:, None] * d_force[1]
+            inside = _Interior(_slack(problem.rows, local, glob), force)
             found.local[alive], found.glob[alive] = local, glob
     return found

@@ -8,16 +8,18 @@ All pieces of all radii are solved together. The search may stop at any time: th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from fairbound.arrays import Floats
+from fairbound.arrays import Floats, Integers
 from fairbound.bounds import piece_bound
 from fairbound.nearest import NearestFair
 from fairbound.pieces import PieceSaddle, PieceSolution, solve_pieces
 from fairbound.problem import Problem
 from fairbound.proof import Axis, PartitionProof, Split
 from fairbound.rounding import least_affinity
+from fairbound.shares import applies, fixed_shares, quick_multipliers
 from fairbound.witness import Witness, build_witness
 
 #: Pieces are solved in batches of at most this many atoms.
@@ -25,7 +27,11 @@ BATCH_ATOMS = 1_000_000
 
 #: By number of labels (4 or more are alike): how often the root is halved at the start, and a piece at once later on.
 FIRST_CUT = {2: 3, 3: 2, 4: 3}
+QUICK_FIRST_CUT = {2: 4, 3: 4, 4: 5}
 DEEPEST_CUT = {2: 4, 3: 2, 4: 2}
+
+#: How often the attained value is improved around the best shares, each time closer.
+CLIMBS = 8
 
 #: A piece with no edge longer than this (in barycentric coordinates) is not cut any more.
 SMALLEST_EDGE = 2.0**-26
@@ -87,10 +93,21 @@ class Search:
     tol: float
     budget: int
 
+    @cached_property
+    def quick(self) -> bool:
+        """Whether good multipliers can be had from one scalar equation."""
+        return applies(self.problem)
+
+    @property
+    def _leans(self) -> list[int | None]:
+        """Where in a piece quick multipliers are tried: in the middle, and close to each corner."""
+        return [None, *range(self.problem.labels.size)]
+
     def run(self, rhos: Floats) -> list[_Tree]:
         """Search all radii together."""
         problem = self.problem
         m = problem.labels.size
+        first = (QUICK_FIRST_CUT if self.quick else FIRST_CUT)[min(m, 4)]
         trees = []
         for rho in rhos:
             plain = build_witness(
@@ -102,11 +119,13 @@ class Search:
                 self.nearest,
             )
             root = _Node(np.eye(m))
-            trees.append(_Tree(float(rho), root, plain, _divide(root, FIRST_CUT[min(m, 4)])))
+            trees.append(_Tree(float(rho), root, plain, _divide(root, first)))
         todo = [(tree, leaf) for tree in trees for leaf in tree.leaves]
         while todo:
             self._solve(todo)
-            self._improve([tree for tree in trees if any(t is tree for t, _ in todo)] if len(todo) < len(trees) else trees)
+            self._improve(
+                [tree for tree in trees if any(t is tree for t, _ in todo)] if len(todo) < len(trees) else trees
+            )
             todo = [pair for tree in trees for pair in self._refine(tree)]
         return trees
 
@@ -152,28 +171,50 @@ class Search:
         return PieceSolution(w * scale, centre, omega / scale, lam * scale, group_share, label_share)
 
     def _solve(self, todo: list[tuple[_Tree, _Node]]) -> None:
-        """Find each piece's bound; the parent's multipliers serve where they are as good or good enough."""
+        """Find each piece's bound: the parent's multipliers and quick ones where they are good enough, else the best."""
         rho = np.array([tree.rho for tree, _ in todo])
         vertices = self._shares(np.stack([node.corners for _, node in todo]))
-        needed = np.ones(len(todo), dtype=bool)
+        left = np.arange(len(todo))
         if todo[0][1].multipliers is not None:
             old = [np.stack(parts) for parts in zip(*(node.multipliers or () for _, node in todo), strict=True)]
-            inherited = piece_bound(self.problem, rho, vertices, old[0], old[1], old[2])
-            for index, (tree, node) in enumerate(todo):
-                node.bound = min(node.bound, float(inherited[index]))
-                needed[index] = node.bound > tree.witness.loss + 0.5 * self.tol
-        self._solve_needed([todo[i] for i in np.flatnonzero(needed)], rho[needed], vertices[needed])
+            self._keep(todo, piece_bound(self.problem, rho, vertices, old[0], old[1], old[2]))
+            left = self._unsettled(todo, left)
+        for lean in self._leans if self.quick else ():
+            if len(left):
+                spots = vertices[left].mean(axis=1)
+                if lean is not None:
+                    spots = 0.1 * spots + 0.9 * vertices[left, lean]
+                w = quick_multipliers(self.problem, rho[left], vertices[left], spots)
+                multipliers = w, spots, np.zeros_like(spots)
+                bound = piece_bound(self.problem, rho[left], vertices[left], *multipliers)
+                self._keep([todo[i] for i in left], bound, multipliers, spots)
+                left = self._unsettled(todo, left)
+        if len(left):
+            enough = np.array([todo[i][0].witness.loss + 0.8 * self.tol for i in left])
+            best = self._pieces(rho[left], vertices[left], enough)
+            multipliers = best.w, best.centre, best.omega
+            bound = piece_bound(self.problem, rho[left], vertices[left], *multipliers)
+            self._keep([todo[i] for i in left], bound, multipliers, best.label_share)
 
-    def _solve_needed(self, todo: list[tuple[_Tree, _Node]], rho: Floats, vertices: Floats) -> None:
-        if not todo:
-            return
-        found = self._pieces(rho, vertices, np.array([tree.witness.loss + 0.8 * self.tol for tree, _ in todo]))
-        bound = piece_bound(self.problem, rho, vertices, found.w, found.centre, found.omega)
-        for index, (_, node) in enumerate(todo):
+    def _keep(
+        self,
+        pairs: list[tuple[_Tree, _Node]],
+        bound: Floats,
+        multipliers: tuple[Floats, Floats, Floats] | None = None,
+        guess: Floats | None = None,
+    ) -> None:
+        """Give pieces new bounds where they are better, with the multipliers that prove them."""
+        for index, (_, node) in enumerate(pairs):
             if bound[index] < node.bound or node.multipliers is None:
                 node.bound = float(bound[index])
-                node.multipliers = found.w[index], found.centre[index], found.omega[index]
-            node.guess = found.label_share[index]
+                if multipliers is not None:
+                    node.multipliers = multipliers[0][index], multipliers[1][index], multipliers[2][index]
+                if guess is not None:
+                    node.guess = guess[index]
+
+    def _unsettled(self, todo: list[tuple[_Tree, _Node]], left: Integers) -> Integers:
+        """Return those pieces that may still hold the worst case."""
+        return left[[todo[i][1].bound > todo[i][0].witness.loss + 0.8 * self.tol for i in left]]
 
     def _improve(self, trees: list[_Tree]) -> None:
         """Look for a better attained value at the shares that the most promising piece suggests."""
@@ -181,23 +222,41 @@ class Search:
         for tree in trees:
             best = max(tree.leaves, key=lambda leaf: leaf.bound)
             if best.guess is not None and best.bound > tree.witness.loss + 0.1 * self.tol:
-                wanting.append((tree, self.problem.labels.inside(best.guess)))
+                wanting.append((tree, best))
         if not wanting:
             return
         rho = np.array([tree.rho for tree, _ in wanting])
-        shares = np.stack([share for _, share in wanting])[:, None]
-        found = self._pieces(rho, shares, np.array([tree.witness.loss for tree, _ in wanting]))
-        for index, (tree, share) in enumerate(wanting):
+        share = self.problem.labels.inside(np.stack([node.guess for _, node in wanting if node.guess is not None]))
+        if self.quick:
+            share, group_share = self._climb(rho, share, np.stack([node.corners for _, node in wanting]))
+            eta, lam = np.broadcast_to(self.problem.ceiling, (len(rho), *self.problem.ceiling.shape)), np.zeros(len(rho))
+        else:
+            found = self._pieces(rho, share[:, None], np.array([tree.witness.loss for tree, _ in wanting]))
+            group_share, eta, lam = found.group_share, found.w, found.lam
+        for index, (tree, _) in enumerate(wanting):
             witness = build_witness(
-                self.problem,
-                tree.rho,
-                (found.group_share[index], share),
-                found.w[index],
-                float(found.lam[index]),
-                self.nearest,
+                self.problem, tree.rho, (group_share[index], share[index]), eta[index], float(lam[index]), self.nearest
             )
             if witness.loss > tree.witness.loss:
                 tree.witness = witness
+
+    def _climb(self, rho: Floats, share: Floats, corners: Floats) -> tuple[Floats, Floats]:
+        """Maximise the value at fixed label shares, starting at ``share``, by trying points around it ever closer."""
+        problem = self.problem
+        reach = self._shares(corners) - share[:, None]
+        size = problem.labels.size
+        centre = share
+        for _ in range(CLIMBS):
+            offers = np.concatenate([f * reach for f in (-1.0, -0.5, 0.25, 0.5, 1.0)], axis=1)
+            tried = np.concatenate([centre[:, None], centre[:, None] + offers], axis=1)
+            tried = np.maximum(tried, problem.labels.floor + 1e-12)
+            tried = problem.labels.inside(tried)
+            count = tried.shape[1]
+            value = fixed_shares(problem, np.repeat(rho, count), tried.reshape(-1, size)).value.reshape(-1, count)
+            best = value.argmax(axis=1)
+            centre = tried[np.arange(len(rho)), best]
+            reach = 0.4 * reach
+        return centre, fixed_shares(problem, rho, centre).group_share
 
     def _refine(self, tree: _Tree) -> list[tuple[_Tree, _Node]]:
         """Cut the leaves that keep the gap open; how often follows from the error's second order in the width."""

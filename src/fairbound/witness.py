@@ -2,7 +2,8 @@
 
 Multipliers only suggest a distribution. What is reported as attained is the loss of a Q that was built in floating
 point, made to have equal base rates by construction (cell masses are products of shares), and shown to be inside
-the ball with the rounding against it (docs/theory.md, section 7).
+the ball with the rounding against it (docs/theory.md, section 7). Only at the very radius of the nearest distribution
+with equal base rates, where nothing is left to mix in, that one is taken as inside to within its own rounding.
 """
 
 from __future__ import annotations
@@ -72,27 +73,31 @@ def _measure(problem: Problem, k: Floats, r: Floats, conditional: Floats, unseen
     overlap = np.sqrt(atoms.probability * (mass[..., None] * conditional)).sum()
     loss = (mass * ((conditional * atoms.loss).sum(axis=2) + unseen * problem.ceiling)).sum()
     roundings = atoms.probability.size + 48
-    return Witness(
-        k, r, mass, conditional, unseen, float(lowered(loss, roundings)), float(lowered(overlap, roundings))
-    )
+    return Witness(k, r, mass, conditional, unseen, float(lowered(loss, roundings)), float(lowered(overlap, roundings)))
 
 
 def _shares(problem: Problem, mass: Floats, eta: Floats, lam: float) -> tuple[Floats, Floats]:
     """Return the conditional distribution that the multipliers suggest, and its unseen part.
 
-    Density ratio ``(lam / (eta - loss))^2``; what is missing to the cell's mass sits at the ceiling.
+    Density ratio ``(lam / (eta - loss))^2``; what is missing to the cell's mass sits at the ceiling, on P's own atom
+    there if it has one (same loss, and closer to P).
     """
     atoms = problem.lower
     present = atoms.probability > 0
     gap = np.where(present, np.maximum(eta[..., None] - atoms.loss, 1e-300), 1.0)
     raw = np.where(present, atoms.probability * (lam / gap) ** 2, 0.0)
     total = raw.sum(axis=2)
-    filled = np.minimum(total, mass) if problem.unseen else np.where(total > 0, mass, 0.0)
-    safe = np.where(mass > 0, mass, 1.0)
-    conditional = raw / np.where(total > 0, total, 1.0)[..., None] * (filled / safe)[..., None]
-    empty = atoms.probability.sum(axis=2) == 0
-    unseen = np.where(problem.unseen | empty, np.maximum(0.0, 1.0 - conditional.sum(axis=2)), 0.0)
-    return _completed(conditional, unseen)
+    cell = atoms.probability.sum(axis=2)
+    if not problem.unseen:  # all of a cell's mass stays on its atoms
+        raw = np.where((total > 0)[..., None], raw, atoms.probability)
+        total = np.where(total > 0, total, cell)
+        return _completed(raw / np.where(total > 0, total, 1.0)[..., None], np.where(cell > 0, 0.0, 1.0))
+    filled = np.minimum(total, mass) / np.where(mass > 0, mass, 1.0)
+    conditional = raw / np.where(total > 0, total, 1.0)[..., None] * filled[..., None]
+    unseen = np.maximum(0.0, 1.0 - conditional.sum(axis=2))
+    at_top = present & (atoms.loss == problem.ceiling[..., None])
+    conditional = conditional + np.where(at_top, unseen[..., None] / np.maximum(at_top.sum(axis=2), 1)[..., None], 0.0)
+    return _completed(conditional, np.where(at_top.any(axis=2), 0.0, unseen))
 
 
 def _completed(conditional: Floats, unseen: Floats) -> tuple[Floats, Floats]:
@@ -128,9 +133,7 @@ def build_witness(
     witness = _measure(problem, k, r, conditional, unseen)
     if witness.affinity < need:
         blend = _blend(witness.affinity, kept.affinity, need)
-        mixed = _completed(
-            (1 - blend) * conditional + blend * plain, (1 - blend) * unseen + blend * plain_unseen
-        )
+        mixed = _completed((1 - blend) * conditional + blend * plain, (1 - blend) * unseen + blend * plain_unseen)
         witness = _measure(problem, k, r, *mixed)
     inside = [w for w in (witness, kept, safest) if w.affinity >= need]
     return max(inside or [safest], key=lambda w: w.loss)

@@ -1,0 +1,109 @@
+"""The project itself: public names, layers, light imports, the demonstration."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fairbound
+from fairbound.cli import main
+
+SOURCE = Path(fairbound.__file__).parent
+
+PUBLIC = [
+    "LOSSES",
+    "Certificate",
+    "CertificateCurve",
+    "InfeasibleError",
+    "InputError",
+    "Loss",
+    "NearestFair",
+    "Population",
+    "Status",
+    "ThresholdError",
+    "Witness",
+    "certify",
+    "certify_curve",
+    "largest_certified_rho",
+    "nearest_fair",
+]
+
+#: Left to right as data flows: a module imports only what stands in an earlier line.
+LAYERS = [
+    ["arrays", "errors", "table"],
+    ["rounding", "losses", "cells"],
+    ["marginals"],
+    ["problem"],
+    ["knowledge"],
+    ["population"],
+    ["saddle", "bounds", "proof"],
+    ["nearest", "general", "pieces"],
+    ["witness", "shares"],
+    ["search", "certificate"],
+    ["certify", "summary"],
+    ["demo"],
+    ["__init__"],
+    ["cli"],
+]
+
+
+def imported(path: Path) -> set[str]:
+    """Return the modules of this package that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "fairbound":
+            found |= {alias.name if (SOURCE / f"{alias.name}.py").exists() else "__init__" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fairbound."):
+            found.add((node.module or "").split(".")[1])
+    return found
+
+
+def test_public_names() -> None:
+    assert sorted(fairbound.__all__) == sorted(PUBLIC)
+    assert all(hasattr(fairbound, name) for name in PUBLIC)
+
+
+def test_every_module_has_its_layer() -> None:
+    assert sorted(name for layer in LAYERS for name in layer) == sorted(p.stem for p in SOURCE.glob("*.py"))
+
+
+@pytest.mark.parametrize("level", range(len(LAYERS)))
+def test_modules_import_only_from_the_left(level: int) -> None:
+    allowed = {name for layer in LAYERS[:level] for name in layer}
+    for name in LAYERS[level]:
+        strangers = imported(SOURCE / f"{name}.py") - allowed
+        assert not strangers, f"{name} imports {strangers}"
+
+
+def test_no_assert_as_a_check() -> None:
+    for path in SOURCE.glob("*.py"):
+        assert not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(path.read_text()))), path.name
+
+
+def test_files_stay_short() -> None:
+    lines = {path.name: len(path.read_text().splitlines()) for path in SOURCE.glob("*.py")}
+    assert max(lines.values()) <= 420
+    assert sum(count > 300 for count in lines.values()) <= 2
+
+
+def test_importing_is_light() -> None:
+    """Heavy libraries are not loaded by importing the package."""
+    code = "import sys, fairbound; print(*sys.modules)"
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
+    assert not loaded & {"scipy", "pandas", "matplotlib", "sklearn", "torch", "polars", "narwhals", "flint"}
+
+
+def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"]) == 0
+    printed = capsys.readouterr().out
+    assert "15060 held-out rows" in printed
+    assert re.search(r"Female +<=50K +4356", printed)
+    assert "infeasible" in printed
+    assert not re.search(r"\bfair\b|compliant", printed)
