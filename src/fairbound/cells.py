@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairbound.arrays import AnyArray, Floats, Integers
-from fairbound.errors import InputError
+from fairbound.errors import InputError, shown
 
 
 @dataclass(frozen=True)
@@ -20,16 +20,39 @@ class Categories:
     codes: Integers
 
 
-def _column(name: str, values: Any) -> AnyArray:
+def _array(name: str, values: Any) -> AnyArray:
+    """Return an array that holds the values as they are."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "US" and isinstance(values, list | tuple):  # numpy turns [1, "a", nan] into strings
+            kept = np.asarray(values, dtype=object)
+            array = array if all(isinstance(v, str | bytes) for v in kept.ravel()) else kept
+    except ValueError:
+        message = f"{name} is ragged: its rows differ in length; give every row the same number of entries"
+        raise InputError(message) from None
+    return array
+
+
+def _missing(value: object) -> bool:
+    """Whether it is None, NaN, NaT or pandas.NA."""
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124 (NaN)
+    except TypeError:  # pandas.NA is neither equal to itself nor different
+        return True
+
+
+def column(name: str, values: Any) -> AnyArray:
     """Return one column as an array without missing values."""
-    array = np.asarray(values)
+    array = _array(name, values)
     if array.ndim == 0:
         message = f"{name} must be a column with one entry per row, not a single {type(values).__name__}"
         raise InputError(message)
     if array.dtype.kind == "f":
         missing = ~np.isfinite(array)
     elif array.dtype.kind == "O":
-        missing = np.array([v is None or v != v for v in array.ravel()], dtype=bool).reshape(array.shape)  # noqa: PLR0124 (NaN)
+        missing = np.array([_missing(v) for v in array.ravel()], dtype=bool).reshape(array.shape)
+    elif array.dtype.kind in "mM":
+        missing = np.isnat(array)
     else:
         missing = np.zeros(array.shape, dtype=bool)
     if missing.any():
@@ -46,18 +69,18 @@ def _scalar(value: Any) -> Hashable:
 
 def _encode(name: str, values: Any) -> Categories:
     """Number the distinct values of one column; categories keep their order, the rest is sorted."""
-    array = _column(name, values)
+    array = column(name, values)
     if array.ndim != 1:
         message = f"{name} must have one dimension, not {array.ndim}"
         raise InputError(message)
     try:
         distinct, codes = np.unique(array, return_inverse=True)
     except TypeError:  # values of different types cannot be sorted: order them by how they print
-        position: dict[Hashable, int] = {}
-        order = sorted(set(array.tolist()), key=lambda v: (type(v).__name__, repr(v)))
-        position = {v: i for i, v in enumerate(order)}
-        return Categories(tuple(order), np.array([position[v] for v in array.tolist()], dtype=np.int64))
-    names = tuple(_scalar(v) for v in distinct)
+        ordered = sorted(set(array.tolist()), key=lambda v: (type(v).__name__, repr(v)))
+        position = {v: i for i, v in enumerate(ordered)}
+        names, codes = tuple(ordered), np.array([position[v] for v in array.tolist()], dtype=np.int64)
+    else:
+        names = tuple(_scalar(v) for v in distinct)
     declared = getattr(getattr(values, "cat", values), "categories", None)
     if declared is not None:
         order = [_scalar(v) for v in np.asarray(declared)]
@@ -80,7 +103,7 @@ def encode_groups(name: str, values: Any) -> Categories:
     if columns is not None:
         parts = [_encode(f"{name}[{c!r}]", values[c]) for c in columns]
     else:
-        array = np.asarray(values) if not isinstance(values, dict) else None
+        array = _array(name, values) if not isinstance(values, dict) else None
         if isinstance(values, dict):
             parts = [_encode(f"{name}[{key!r}]", column) for key, column in values.items()]
         elif array is not None and array.ndim == 2:
@@ -105,6 +128,9 @@ def encode_groups(name: str, values: Any) -> Categories:
 
 
 def _at_least_two(name: str, what: str, found: Categories) -> None:
+    if not found.names:
+        message = f"{name} is empty: there are no rows; pass at least one row per group and label"
+        raise InputError(message)
     if len(found.names) < 2:
         message = f"{name} has only the {what}s {list(found.names)}; at least two are needed to compare base rates"
         raise InputError(message)
@@ -123,9 +149,9 @@ def same_length(**columns: int) -> None:
 
 def numbers(name: str, values: Any) -> Floats:
     """Return finite numbers as floats."""
-    array = np.asarray(values)
+    array = _array(name, values)
     if array.dtype.kind not in "biuf":
-        message = f"{name} must hold numbers, not {array.dtype}"
+        message = f"{name} must hold numbers, not {array.dtype}; convert it, and drop rows with missing values"
         raise InputError(message)
     array = array.astype(np.float64)
     bad = ~np.isfinite(array)
@@ -139,12 +165,30 @@ def numbers(name: str, values: Any) -> Floats:
 def weights(name: str, values: Any, rows: int) -> Floats:
     """Return non-negative weights that are not all zero."""
     array = numbers(name, values)
+    if array.ndim != 1:
+        message = f"{name} must have one entry per row, but its shape is {array.shape}"
+        raise InputError(message)
     same_length(**{name: len(array), "y_true": rows})
     if (array < 0).any():
         row = int(np.argmax(array < 0))
-        message = f"{name} is negative in row {row}: {array[row]!r}; weights count rows and cannot be negative"
+        message = f"{name} is negative in row {row}: {shown(array[row])}; weights count rows and cannot be negative"
         raise InputError(message)
     if not array.any():
         message = f"{name} is zero in every row; at least one row must count"
         raise InputError(message)
     return array
+
+
+def number(name: str, value: object, low: float, high: float, meaning: str) -> float:
+    """Return one number in [low, high]."""
+    try:
+        if isinstance(value, str | bytes):
+            raise TypeError
+        found = float(value)  # type: ignore[arg-type]  # the user's value may be anything
+    except (TypeError, ValueError):
+        message = f"{name}={shown(value)} is not a number; {meaning}"
+        raise InputError(message) from None
+    if not low <= found <= high:
+        message = f"{name}={shown(value)} is outside [{low:g}, {high:g}]; {meaning}"
+        raise InputError(message)
+    return found

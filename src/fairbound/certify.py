@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from fairbound.arrays import Floats
 from fairbound.bounds import general_bound
+from fairbound.cells import number
 from fairbound.certificate import Certificate, CertificateCurve
-from fairbound.errors import InfeasibleError, InputError, ThresholdError
+from fairbound.errors import InfeasibleError, InputError, ThresholdError, shown
 from fairbound.general import GeneralSaddle, solve_general
 from fairbound.nearest import NearestFair, nearest_shares
 from fairbound.population import Population
@@ -144,23 +145,10 @@ def _general_answers(problem: Problem, nearest: NearestFair, rhos: Floats, axis:
 
 
 def _choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         words = " or ".join(repr(a) for a in allowed)
-        message = f"{name}={value!r} is not known; use {words}"
+        message = f"{name}={shown(value)} is not known; use {words}"
         raise InputError(message)
-
-
-def _number(name: str, value: object, low: float, high: float, meaning: str) -> float:
-    """Return a finite number in [low, high]."""
-    try:
-        number = float(value)  # type: ignore[arg-type]  # the user's value may be anything
-    except (TypeError, ValueError):
-        message = f"{name}={value!r} is not a number; {meaning}"
-        raise InputError(message) from None
-    if not low <= number <= high:
-        message = f"{name}={value!r} is outside [{low:g}, {high:g}]; {meaning}"
-        raise InputError(message)
-    return number
 
 
 def _question(
@@ -183,11 +171,11 @@ def _question(
     _choice("empty_cells", empty_cells, ("refuse", "ceiling"))
     skew_meaning = "it is the largest difference allowed between two shares of Q, and None means no limit"
     if group_skew is not None:
-        group_skew = _number("group_skew", group_skew, 0.0, 1.0, skew_meaning)
+        group_skew = number("group_skew", group_skew, 0.0, 1.0, skew_meaning)
     if label_skew is not None:
-        label_skew = _number("label_skew", label_skew, 0.0, 1.0, skew_meaning)
-    tol = _number("tol", tol, 1e-12, 1.0, "it is the gap between bound and attained value to aim at")
-    budget = int(_number("budget", budget, 1, 1e9, "it is the number of pieces that the search may use for each rho"))
+        label_skew = number("label_skew", label_skew, 0.0, 1.0, skew_meaning)
+    tol = number("tol", tol, 1e-12, 1.0, "it is the gap between bound and attained value to aim at")
+    budget = int(number("budget", budget, 1, 1e9, "it is the number of pieces that the search may use for each rho"))
     problem = population.problem(shift, support, empty_cells, group_skew, label_skew)
     nearest = nearest_shares(population.mass, problem.groups, problem.labels)
     return _Question(
@@ -204,14 +192,14 @@ def _question(
     )
 
 
-def _radii(rhos: Sequence[float] | Floats) -> Floats:
+def _radii(rhos: Any) -> Floats:
     """Return radii as an array, each in [0, 1]."""
-    values = np.atleast_1d(np.asarray(rhos))
-    if values.ndim != 1 or not len(values):
-        message = "rhos must be a non-empty sequence of numbers between 0 and 1"
+    values = list(rhos) if np.iterable(rhos) and not isinstance(rhos, str) else [rhos]
+    if not values:
+        message = "rhos=[] is empty; it needs one number or more between 0 and 1"
         raise InputError(message)
     meaning = "it is a Hellinger distance, between 0 (the data themselves) and 1"
-    return np.array([_number("rho", value, 0.0, 1.0, meaning) for value in values])
+    return np.array([number("rho", value, 0.0, 1.0, meaning) for value in values])
 
 
 def certify(
@@ -278,14 +266,14 @@ def certify(
         tol=tol,
         budget=budget,
     )
-    if np.ndim(rho) != 0:
-        message = "rho must be one number; use certify_curve for several"
+    if np.ndim(rho):
+        message = f"rho={shown(rho)} must be one number; use certify_curve for several"
         raise InputError(message)
     radius = _radii([rho])
     distance = question.nearest.distance
     if radius[0] < distance:
         message = (
-            f"rho={rho!r} is too small: the nearest distribution with equal base rates"
+            f"rho={shown(rho)} is too small: the nearest distribution with equal base rates"
             f"{' within the limits' if question.problem.groups.limited or question.problem.labels.limited else ''} "
             f"is at Hellinger distance {distance!r}; use a rho of at least that"
         )
@@ -374,7 +362,7 @@ def largest_certified_rho(
         tol=tol,
         budget=budget,
     )
-    target = _number("threshold", threshold, 0.0, np.inf, "it is a loss")
+    target = number("threshold", threshold, 0.0, np.inf, "it is a loss")
     if target >= question.problem.ceiling.max():
         return 1.0
     low, high = question.nearest.distance, 1.0
@@ -388,8 +376,9 @@ def largest_certified_rho(
         high = float(grid[broken]) if broken < len(grid) else high
     if certified is None:
         message = (
-            f"threshold={threshold!r} cannot be kept at any radius: the nearest distribution with equal base rates is "
-            f"at Hellinger distance {low!r}, and the certified loss near it is larger already; use a larger threshold"
+            f"threshold={shown(threshold)} cannot be kept at any radius: the nearest distribution with equal base "
+            f"rates is at Hellinger distance {low!r}, and the certified loss near it is larger already; "
+            "use a larger threshold"
         )
         raise ThresholdError(message, low)
     return certified

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+
+def shown(value: object) -> str:
+    """Write a value for a message: as plain Python, on one line."""
+    return " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
+
 
 class InputError(ValueError):
     """An argument cannot be used as given."""

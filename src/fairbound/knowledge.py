@@ -6,6 +6,7 @@ The upper atoms can only raise the worst case, the lower atoms are the distribut
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from fairbound.problem import Atoms
 from fairbound.rounding import UNIT, lowered, raised
 
 #: Cells with at most this many rows keep every distinct loss; larger ones are summarised in this many bins.
-BINS = 2048
+BINS = 4096
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class MeanAndVariance:
 
 @dataclass(frozen=True)
 class LossTable:
-    """The whole distribution of the loss: bins of shape (S, C, J), with their edges, weight and mean.
+    """The whole distribution of the loss: bins of shape (S, C, J), with their edges, weight, and the shares of the edges.
 
     A bin whose edges coincide is a single loss, known exactly. Otherwise its weight is spread onto the two edges with
     the mean kept for the bound (this can only raise it), and sits at the mean for the attained value. ``rows`` is the
@@ -85,10 +86,16 @@ class LossTable:
     low: Floats
     high: Floats
     weight: Floats
-    mean_loss: Floats
+    to_low: Floats
+    to_high: Floats
     rows: int
 
     sentence = "The whole distribution of the observed losses is used."
+
+    @property
+    def mean_loss(self) -> Floats:
+        """The mean loss of each bin."""
+        return self.low + self.to_high * (self.high - self.low)
 
     @property
     def roundings(self) -> int:
@@ -113,11 +120,8 @@ class LossTable:
         if not width.any():
             both = Atoms(share, np.where(share > 0, self.low, 0.0))
             return both, both
-        safe = np.where(width > 0, width, 1.0)
-        most = np.clip(raised(self.mean_loss, self.rows + 4), self.low, self.high)
-        least = np.clip(lowered(self.mean_loss, self.rows + 4), self.low, self.high)
-        to_high = np.where(width > 0, raised((most - self.low) / safe, 4), 0.0)
-        to_low = np.where(width > 0, raised((self.high - least) / safe, 4), 1.0)
+        to_low, to_high = raised(self.to_low, self.rows + 8), raised(self.to_high, self.rows + 8)
+        least = np.maximum(lowered(self.low + lowered(self.to_high * width, self.rows + 8), 2), self.low)
         upper = _merged(
             np.concatenate([share * to_low, share * to_high], axis=2),
             np.concatenate([self.low, self.high], axis=2),
@@ -154,17 +158,17 @@ def tabulate(loss: Floats, cell: Integers, weight: Floats | None, shape: tuple[i
         _one_cell(loss[part], None if weight is None else weight[part], edges) for part in np.split(order, ends[:-1])
     ]
     width = max(1, *(column.shape[1] for column in columns))
-    table = np.zeros((5, count, width))
+    table = np.zeros((6, count, width))
     for index, column in enumerate(columns):
         table[:, index, : column.shape[1]] = column
-    low, high, mass, mean, rows = table.reshape(5, *shape, width)
-    return LossTable(low, high, mass, mean, int(rows.max()))
+    low, high, mass, to_low, to_high, rows = table.reshape(6, *shape, width)
+    return LossTable(low, high, mass, to_low, to_high, int(rows.max()))
 
 
 def _one_cell(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
-    """Return low, high, weight, mean and number of rows of one cell's bins."""
+    """Return low, high, weight, shares of the edges and number of rows of one cell's bins."""
     if not len(loss):
-        return np.zeros((5, 0))
+        return np.zeros((6, 0))
     if len(loss) <= BINS:
         low, bins = np.unique(loss, return_inverse=True)
         high = low
@@ -179,11 +183,24 @@ def _one_cell(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
         single = np.bincount(bins, loss != sample[bins], BINS) == 0
         low, high = np.where(single, sample, edges[:-1]), np.where(single, sample, edges[1:])
     rows = np.bincount(bins, minlength=len(low))
-    mass = rows.astype(np.float64) if weight is None else np.bincount(bins, weight, len(low))
-    total = np.bincount(bins, loss if weight is None else loss * weight, len(low))
+    # Shares from distances to the edges, not from the mean: their rounding errors stay small in narrow bins too.
+    above, below = loss - low[bins], high[bins] - loss
+    if weight is None:
+        mass = rows.astype(np.float64)
+        sums = [np.asarray(np.bincount(bins, part, len(low)), dtype=np.float64) for part in (below, above)]
+    else:
+        mass = _exact_sums(bins, weight, rows)
+        sums = [_exact_sums(bins, part * weight, rows) for part in (below, above)]
     used = mass > 0
-    mean = np.where(single, low, np.clip(total / np.where(used, mass, 1.0), low, high))
-    return np.stack([low, high, mass, mean, np.where(single, 1, rows)])[:, used]
+    whole = np.where(single | ~used, 1.0, mass * (high - low))
+    to_low, to_high = np.where(single, 1.0, sums[0] / whole), np.where(single, 0.0, np.minimum(sums[1] / whole, 1.0))
+    return np.stack([low, high, mass, to_low, to_high, np.where(single, 1, rows)])[:, used]
+
+
+def _exact_sums(bins: Integers, values: Floats, rows: Integers) -> Floats:
+    """Add up the values in each bin, rounding once: plain sums of many weights drift beyond what bounds allow for."""
+    parts = np.split(values[np.argsort(bins, kind="stable")], np.cumsum(rows)[:-1])
+    return np.array([math.fsum(part) for part in parts])
 
 
 Knowledge = MeanOnly | MeanAndVariance | LossTable

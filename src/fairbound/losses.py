@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 
 from fairbound.arrays import Floats, Integers
-from fairbound.errors import InputError
+from fairbound.cells import number
+from fairbound.errors import InputError, shown
 
 #: From the probabilities (n, C) and the column of the true label (n,) to the losses (n,).
 RowLosses = Callable[[Floats, Integers], Floats]
@@ -49,8 +50,9 @@ class Loss:
 
     def clipped(self, clip: float) -> Loss:
         """Return the loss cut off at ``clip``, which becomes its ceiling."""
-        if not (math.isfinite(clip) and clip > 0):
-            message = f"clip={clip!r} must be a positive number; losses above it count as it"
+        meaning = "it must be positive and finite; losses above it count as it"
+        if not 0 < number("clip", clip, 0.0, math.inf, meaning) < math.inf:
+            message = f"clip={shown(clip)}: {meaning}"
             raise InputError(message)
         if self.rows is None:
             message = f"clip: the loss {self.name!r} takes labels and is bounded already; leave clip out"

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
+from fairbound.errors import InputError
 from fairbound.marginals import MarginalSet
+from fairbound.population import Population
 from fairbound.rounding import UNIT, lowered
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows
-
-if TYPE_CHECKING:
-    from fairbound.population import Population
 
 #: An affinity this close to one cannot be told from one in floating point: the distance is reported as zero.
 INDISTINGUISHABLE = 64 * UNIT
@@ -123,7 +121,7 @@ def nearest_shares(mass: Floats, groups: MarginalSet, labels: MarginalSet) -> Ne
     return NearestFair(distance, k, r)
 
 
-def nearest_fair(population: Population) -> NearestFair:
+def nearest_fair(population: object) -> NearestFair:
     """Return the distribution with equal base rates that is nearest to a population, in Hellinger distance.
 
     Below its distance nothing can be certified, because no such distribution is in the ball.
@@ -136,5 +134,8 @@ def nearest_fair(population: Population) -> NearestFair:
     >>> round(nearest.distance, 6)
     0.08149
     """
+    if not isinstance(population, Population):
+        message = f"population must be a Population, not {type(population).__name__}; see Population.from_predictions"
+        raise InputError(message)
     shape = population.mass.shape
     return nearest_shares(population.mass, MarginalSet(shape[0]), MarginalSet(shape[1]))

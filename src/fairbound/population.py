@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fairbound.arrays import Floats
-from fairbound.cells import encode_groups, encode_labels, numbers, same_length, weights
-from fairbound.errors import InputError
+from fairbound.cells import column, encode_groups, encode_labels, number, numbers, same_length, weights
+from fairbound.errors import InputError, shown
 from fairbound.knowledge import Knowledge, LossTable, MeanAndVariance, MeanOnly, tabulate
 from fairbound.losses import Loss, find_loss
 from fairbound.marginals import MarginalSet
@@ -115,10 +115,10 @@ class Population:
             )
             raise InputError(message)
         if (masses < 0).any():
-            message = f"mass has the negative entry {masses.min()!r}; masses are probabilities"
+            message = f"mass has the negative entry {shown(masses.min())}; masses are probabilities"
             raise InputError(message)
         if abs(masses.sum() - 1.0) > 1e-9:
-            message = f"mass adds up to {masses.sum()!r}, not to 1; divide it by its sum if it holds counts"
+            message = f"mass adds up to {shown(masses.sum())}, not to 1; divide it by its sum if it holds counts"
             raise InputError(message)
         top = _ceiling(ceiling)
         if not math.isfinite(top):
@@ -127,7 +127,8 @@ class Population:
         means = _moment("mean", mean, masses)
         if (means > top).any():
             message = (
-                f"mean has the entry {means.max()!r} above the ceiling {top!r}; raise ceiling if losses can be larger"
+                f"mean has the entry {shown(means.max())} above the ceiling {top!r}; "
+                "raise ceiling if losses can be larger"
             )
             raise InputError(message)
         knowledge: Knowledge = MeanOnly(means)
@@ -137,8 +138,9 @@ class Population:
             if (variances > limit * (1 + 1e-9) + 1e-15).any():
                 cell = np.unravel_index(int((variances - limit).argmax()), masses.shape)
                 message = (
-                    f"variance[{cell[0]}, {cell[1]}]={variances[cell]!r} is impossible: losses in [0, {top:g}] with "
-                    f"mean {means[cell]!r} have a variance of at most {limit[cell]!r}"
+                    f"variance[{cell[0]}, {cell[1]}]={shown(variances[cell])} is impossible: losses in [0, {top:g}] "
+                    f"with mean {shown(means[cell])} have a variance of at most {shown(limit[cell])}; "
+                    "mend it, or raise ceiling"
                 )
                 raise InputError(message)
             knowledge = MeanAndVariance(means, np.minimum(variances, limit))
@@ -187,7 +189,8 @@ class Population:
         if outside.any():
             row = int(np.argmax(outside))
             message = (
-                f"loss[{row}]={losses[row]!r} is outside [0, {top:g}]; set ceiling to the largest loss there can be"
+                f"loss[{row}]={shown(losses[row])} is outside [0, {top:g}]; "
+                "set ceiling to the largest loss there can be"
             )
             raise InputError(message)
         labels, groups = (
@@ -246,9 +249,8 @@ class Population:
             infinite = ~np.isfinite(losses)
             if infinite.any():
                 row = int(np.argmax(infinite))
-                message = (
-                    f"the {chosen.name} loss of row {row} is infinite: its true label has probability 0; pass clip"
-                )
+                cure = "its true label was given probability 0; pass clip" if losses[row] > 0 else "mend the loss"
+                message = f"the {chosen.name} loss of row {row} is {losses[row]}: {cure}"
                 raise InputError(message)
         return cls.from_losses(
             losses,
@@ -303,23 +305,28 @@ class Population:
 
 def _ceiling(value: float) -> float:
     """Return a positive ceiling, perhaps infinite."""
-    top = float(value)
+    meaning = "it must be positive: it is the largest loss there can be"
+    top = number("ceiling", value, 0.0, math.inf, meaning)
     if not top > 0:
-        message = f"ceiling={value!r} must be positive: it is the largest loss there can be"
+        message = f"ceiling={shown(value)}: {meaning}"
         raise InputError(message)
     return top
 
 
 def _moment(name: str, values: Any, mass: Floats) -> Floats:
     """Return an array of non-negative moments; what stands in empty cells does not matter."""
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        message = f"{name} must hold one number per cell, shape {mass.shape}; {shown(values)} does not"
+        raise InputError(message) from None
     if array.shape != mass.shape:
         message = f"{name} has shape {array.shape}, but mass has {mass.shape}; they need one entry per cell each"
         raise InputError(message)
     array = np.where(mass > 0, array, 0.0)
     array = numbers(name, array)
     if (array < 0).any():
-        message = f"{name} has the negative entry {array.min()!r}; losses are never negative"
+        message = f"{name} has the negative entry {shown(array.min())}; it cannot be negative"
         raise InputError(message)
     return array
 
@@ -328,8 +335,8 @@ def _names(argument: str, names: Sequence[Hashable] | None, size: int) -> tuple[
     """Return names for the rows or columns."""
     if names is None:
         return tuple(range(size))
-    if len(names) != size or len(set(names)) != size:
-        message = f"{argument}={list(names)!r} must be {size} different names"
+    if len(names) != size or len(set(map(repr, names))) != size or not all(isinstance(n, Hashable) for n in names):
+        message = f"{argument}={shown(list(names))} must be {size} different names"
         raise InputError(message)
     return tuple(names)
 
@@ -346,7 +353,7 @@ def _checked(population: Population) -> Population:
 
 def _differs(y_true: Any, y_pred: Any, rows: int) -> Floats:
     """Return 1 where the predicted label is not the true one."""
-    true, predicted = np.asarray(y_true), np.asarray(y_pred)
+    true, predicted = column("y_true", y_true), column("y_pred", y_pred)
     if predicted.ndim != 1:
         message = f"y_pred must hold one predicted label per row for zero_one, but its shape is {predicted.shape}"
         raise InputError(message)
@@ -357,10 +364,6 @@ def _differs(y_true: Any, y_pred: Any, rows: int) -> Floats:
             f"y_pred has none of the labels of y_true ({sorted(map(repr, known))}); the zero_one loss takes predicted "
             "labels: turn probabilities into labels first, or choose a loss that takes them"
         )
-        raise InputError(message)
-    if predicted.dtype.kind == "f" and not np.isfinite(predicted).all():
-        row = int(np.argmax(~np.isfinite(predicted)))
-        message = f"y_pred has a missing value in row {row}; drop such rows"
         raise InputError(message)
     if predicted.dtype.kind == "f" and true.dtype.kind in "biuf" and (predicted != np.round(predicted)).any():
         strangers = set(predicted.tolist()) - known

@@ -76,11 +76,11 @@ def _measure(problem: Problem, k: Floats, r: Floats, conditional: Floats, unseen
     return Witness(k, r, mass, conditional, unseen, float(lowered(loss, roundings)), float(lowered(overlap, roundings)))
 
 
-def _shares(problem: Problem, mass: Floats, eta: Floats, lam: float) -> tuple[Floats, Floats]:
-    """Return the conditional distribution that the multipliers suggest, and its unseen part.
+def _suggestions(problem: Problem, mass: Floats, eta: Floats, lam: float) -> list[tuple[Floats, Floats]]:
+    """Return the conditional distributions that the multipliers suggest, with their unseen parts.
 
     Density ratio ``(lam / (eta - loss))^2``; what is missing to the cell's mass sits at the ceiling, on P's own atom
-    there if it has one (same loss, and closer to P).
+    there if it has one (same loss, and closer to P), or is spread over the atoms.
     """
     atoms = problem.lower
     present = atoms.probability > 0
@@ -91,13 +91,15 @@ def _shares(problem: Problem, mass: Floats, eta: Floats, lam: float) -> tuple[Fl
     if not problem.unseen:  # all of a cell's mass stays on its atoms
         raw = np.where((total > 0)[..., None], raw, atoms.probability)
         total = np.where(total > 0, total, cell)
-        return _completed(raw / np.where(total > 0, total, 1.0)[..., None], np.where(cell > 0, 0.0, 1.0))
+    spread = _completed(raw / np.where(total > 0, total, 1.0)[..., None], np.where(total > 0, 0.0, 1.0))
+    if not problem.unseen:
+        return [spread]
     filled = np.minimum(total, mass) / np.where(mass > 0, mass, 1.0)
     conditional = raw / np.where(total > 0, total, 1.0)[..., None] * filled[..., None]
     unseen = np.maximum(0.0, 1.0 - conditional.sum(axis=2))
     at_top = present & (atoms.loss == problem.ceiling[..., None])
     conditional = conditional + np.where(at_top, unseen[..., None] / np.maximum(at_top.sum(axis=2), 1)[..., None], 0.0)
-    return _completed(conditional, np.where(at_top.any(axis=2), 0.0, unseen))
+    return [_completed(conditional, np.where(at_top.any(axis=2), 0.0, unseen)), spread]
 
 
 def _completed(conditional: Floats, unseen: Floats) -> tuple[Floats, Floats]:
@@ -129,13 +131,15 @@ def build_witness(
         k = problem.groups.inside((1 - blend) * k + blend * nearest.group_mass)
         r = problem.labels.inside((1 - blend) * r + blend * nearest.label_mass)
         kept = _measure(problem, k, r, plain, plain_unseen)
-    conditional, unseen = _shares(problem, k[:, None] * r, eta, lam)
-    witness = _measure(problem, k, r, conditional, unseen)
-    if witness.affinity < need:
-        blend = _blend(witness.affinity, kept.affinity, need)
-        mixed = _completed((1 - blend) * conditional + blend * plain, (1 - blend) * unseen + blend * plain_unseen)
-        witness = _measure(problem, k, r, *mixed)
-    inside = [w for w in (witness, kept, safest) if w.affinity >= need]
+    found = [kept, safest]
+    for conditional, unseen in _suggestions(problem, k[:, None] * r, eta, lam):
+        witness = _measure(problem, k, r, conditional, unseen)
+        if witness.affinity < need:
+            blend = _blend(witness.affinity, kept.affinity, need)
+            mixed = _completed((1 - blend) * conditional + blend * plain, (1 - blend) * unseen + blend * plain_unseen)
+            witness = _measure(problem, k, r, *mixed)
+        found.append(witness)
+    inside = [w for w in found if w.affinity >= need]
     return max(inside or [safest], key=lambda w: w.loss)
 
 
