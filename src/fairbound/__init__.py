@@ -2,13 +2,13 @@
 
 from fairbound.certificate import Certificate, CertificateCurve, Status
 from fairbound.certify import certify, certify_curve, largest_certified_rho
+from fairbound.checker import Verdict, Verification, verify
 from fairbound.errors import InfeasibleError, InputError, ThresholdError
 from fairbound.losses import LOSSES, Loss
 from fairbound.nearest import NearestFair, nearest_fair
 from fairbound.population import Population
+from fairbound.version import __version__
 from fairbound.witness import Witness
-
-__version__ = "0.1.0"
 
 __all__ = [
     "LOSSES",
@@ -21,9 +21,13 @@ __all__ = [
     "Population",
     "Status",
     "ThresholdError",
+    "Verdict",
+    "Verification",
     "Witness",
+    "__version__",
     "certify",
     "certify_curve",
     "largest_certified_rho",
     "nearest_fair",
+    "verify",
 ]

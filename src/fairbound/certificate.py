@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from fairbound.arrays import Booleans, Floats
+from fairbound.document import (
+    digest,
+    read_population,
+    read_proof,
+    read_witness,
+    write_population,
+    write_proof,
+    write_witness,
+)
+from fairbound.errors import InfeasibleError
+from fairbound.population import Population
 from fairbound.proof import Proof
+from fairbound.reader import CURVE_FORMAT, FORMAT, VERSION, read_documents
+from fairbound.version import __version__
 from fairbound.witness import Witness
-
-if TYPE_CHECKING:
-    from fairbound.population import Population
-
 
 class Status(Enum):
     """How a certificate ended; the text names the cause and, where there is one, the cure."""
@@ -45,6 +55,8 @@ class Certificate:
         Limits on the differences between Q's group shares and between its label shares; None for no limit.
     support
         "any" or "observed".
+    empty_cells
+        "refuse" or "ceiling".
     tol
         The gap that was asked for.
     status
@@ -66,6 +78,7 @@ class Certificate:
     group_skew: float | None
     label_skew: float | None
     support: str
+    empty_cells: str
     tol: float
     witness: Witness
     assumptions: tuple[str, ...]
@@ -81,6 +94,56 @@ class Certificate:
     def status(self) -> Status:
         """Whether the gap asked for was reached."""
         return Status.TIGHT if self.gap <= self.tol else Status.LOOSE
+
+    def to_json(self) -> str:
+        """Write the certificate, with its proof, as a JSON document that :func:`fairbound.verify` can check.
+
+        Examples
+        --------
+        >>> from fairbound import Certificate, Population, certify
+        >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+        >>> certificate = certify(population, 0.2)
+        >>> Certificate.from_json(certificate.to_json())
+        Certificate(bound=0.370205, attained=0.370205, rho=0.2, shift='general', status=TIGHT)
+        """
+        population = write_population(self.population)
+        return json.dumps(
+            {
+                **_header(FORMAT),
+                "population": population,
+                **self._parts(),
+                "digest": digest(population),
+            },
+            allow_nan=False,
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Certificate:
+        """Read a certificate; raises ``ValueError`` if it is malformed. Reading does not check the proof."""
+        documents = read_documents(text)
+        if len(documents) != 1:
+            message = "the document is a curve of certificates; use CertificateCurve.from_json"
+            raise ValueError(message)
+        return _read_certificate(documents[0], read_population(documents[0]["population"]))
+
+    def _parts(self) -> dict[str, Any]:
+        return {
+            "question": {
+                "shift": self.shift,
+                "support": self.support,
+                "empty_cells": self.empty_cells,
+                "divergence": "hellinger",
+                "rho": self.rho,
+                "group_skew": self.group_skew,
+                "label_skew": self.label_skew,
+                "confidence": None,
+                "tolerance": self.tol,
+            },
+            "claim": {"bound": self.bound, "attained": self.attained},
+            "witness": write_witness(self.witness, self.population),
+            "proof": write_proof(self.proof),
+            "assumptions": list(self.assumptions),
+        }
 
     def __repr__(self) -> str:
         return (
@@ -122,6 +185,33 @@ class CertificateCurve:
         """Which radii hold a distribution in question at all."""
         return np.array([c is not None for c in self.certificates])
 
+    def to_json(self) -> str:
+        """Write the curve, with all proofs, as one JSON document that :func:`fairbound.verify` can check."""
+        first = next(iter(self), None)
+        if first is None:
+            message = "the curve has no certificate: all its radii are infeasible; use larger ones"
+            raise InfeasibleError(message, self.distance)
+        population = write_population(first.population)
+        points = [
+            {"infeasible": float(rho)} if c is None else c._parts()  # noqa: SLF001 (one file, one concept)
+            for rho, c in zip(self.rho, self.certificates, strict=True)
+        ]
+        whole = {"population": population, "distance": self.distance, "points": points, "digest": digest(population)}
+        return json.dumps({**_header(CURVE_FORMAT), **whole}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> CertificateCurve:
+        """Read a curve; raises ``ValueError`` if it is malformed. Reading does not check the proofs."""
+        documents = iter(read_documents(text))
+        curve = json.loads(text)
+        if curve["format"] != CURVE_FORMAT:
+            message = "the document is a single certificate; use Certificate.from_json"
+            raise ValueError(message)
+        population = read_population(curve["population"])
+        certificates = [None if "infeasible" in p else _read_certificate(next(documents), population) for p in curve["points"]]
+        rho = [p["infeasible"] if "infeasible" in p else p["question"]["rho"] for p in curve["points"]]
+        return cls(np.array(rho, dtype=np.float64), curve["distance"], tuple(certificates))
+
     def __iter__(self) -> Iterator[Certificate]:
         """Iterate over the certificates of the feasible radii."""
         return (c for c in self.certificates if c is not None)
@@ -134,3 +224,27 @@ class CertificateCurve:
             f"CertificateCurve({len(self)} radii from {self.rho.min():g} to {self.rho.max():g}, "
             f"{int(self.feasible.sum())} feasible, nearest at {self.distance:.6f})"
         )
+
+
+def _header(name: str) -> dict[str, str]:
+    return {"format": name, "version": VERSION, "producer": f"fairbound {__version__}"}
+
+
+def _read_certificate(document: dict[str, Any], population: Population) -> Certificate:
+    """Build a certificate from a well-formed document."""
+    question, claim = document["question"], document["claim"]
+    return Certificate(
+        bound=float(claim["bound"]),
+        attained=float(claim["attained"]),
+        rho=float(question["rho"]),
+        shift=question["shift"],
+        group_skew=question["group_skew"],
+        label_skew=question["label_skew"],
+        support=question["support"],
+        empty_cells=question["empty_cells"],
+        tol=float(question["tolerance"]),
+        witness=read_witness(document["witness"], float(claim["attained"]), float(question["rho"])),
+        assumptions=tuple(document["assumptions"]),
+        population=population,
+        proof=read_proof(document["proof"]),
+    )

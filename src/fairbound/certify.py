@@ -82,6 +82,7 @@ class _Question:
             group_skew=self.group_skew,
             label_skew=self.label_skew,
             support=self.support,
+            empty_cells=self.empty_cells,
             tol=self.tol,
             witness=answer.witness,
             assumptions=self.assumptions,

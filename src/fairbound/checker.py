@@ -216,7 +216,8 @@ def _atoms(
         return both, both, top
     variance, room = arb(knowledge["variance"][s][y]), top - mean
     if not room > 0:
-        return [(mass, top)], [(mass, top)], top
+        both = [(arb(0), arb(0)), (mass, top)]
+        return both, both, top
     high = variance / (variance + room**2)
     both = [(mass * room**2 / (variance + room**2), mean - variance / room), (mass * high, top)]
     return both, both, top

@@ -100,8 +100,8 @@ class Search:
 
     @property
     def _leans(self) -> list[int | None]:
-        """Where in a piece quick multipliers are tried: in the middle, and close to each corner."""
-        return [None, *range(self.problem.labels.size)]
+        """Where in a piece quick multipliers are tried: close to each corner, and in the middle."""
+        return [*range(self.problem.labels.size), None]
 
     def run(self, rhos: Floats) -> list[_Tree]:
         """Search all radii together."""
@@ -162,8 +162,9 @@ class Search:
                 problem.groups,
                 problem.labels,
             )
-            # Close to the nearest distribution the multipliers are large and have to be found more accurately.
-            accuracy = 1e-2 * self.tol / scale * float(np.minimum(1.0, self._reserve(rho[part])).min())
+            # Where the ball is slack the error is of the order of the root of the accuracy; and close to the nearest
+            # distribution the multipliers are large and have to be found still more accurately.
+            accuracy = 1e-6 * self.tol / scale * float(np.minimum(1.0, self._reserve(rho[part])).min())
             parts.append(solve_pieces(saddle, accuracy=max(1e-14, accuracy)))
         w, centre, omega, lam, group_share, label_share = (
             np.concatenate([getattr(p, name) for p in parts]) for name in PieceSolution.__dataclass_fields__
@@ -209,8 +210,8 @@ class Search:
                 node.bound = float(bound[index])
                 if multipliers is not None:
                     node.multipliers = multipliers[0][index], multipliers[1][index], multipliers[2][index]
-                if guess is not None:
-                    node.guess = guess[index]
+            if guess is not None:
+                node.guess = guess[index]
 
     def _unsettled(self, todo: list[tuple[_Tree, _Node]], left: Integers) -> Integers:
         """Return those pieces that may still hold the worst case."""
@@ -227,15 +228,29 @@ class Search:
             return
         rho = np.array([tree.rho for tree, _ in wanting])
         share = self.problem.labels.inside(np.stack([node.guess for _, node in wanting if node.guess is not None]))
+        corners = self._shares(np.stack([node.corners for _, node in wanting]))
         if self.quick:
-            share, group_share = self._climb(rho, share, np.stack([node.corners for _, node in wanting]))
-            eta, lam = np.broadcast_to(self.problem.ceiling, (len(rho), *self.problem.ceiling.shape)), np.zeros(len(rho))
-        else:
-            found = self._pieces(rho, share[:, None], np.array([tree.witness.loss for tree, _ in wanting]))
-            group_share, eta, lam = found.group_share, found.w, found.lam
-        for index, (tree, _) in enumerate(wanting):
+            self._adopt([tree for tree, _ in wanting], *self._climb(rho, share, corners))
+            return
+        nearest = np.abs(corners - share[:, None]).sum(axis=2).argmin(axis=1)
+        edge = self.problem.labels.inside(corners[np.arange(len(rho)), nearest])  # the worst case is often a corner
+        losses = np.array([tree.witness.loss for tree, _ in wanting])
+        for spot in (share, edge):
+            found = self._pieces(rho, spot[:, None], losses)
+            self._adopt([tree for tree, _ in wanting], spot, found.group_share, found.w, found.lam)
+
+    def _adopt(
+        self, trees: list[_Tree], share: Floats, group_share: Floats, eta: Floats | None = None, lam: Floats | None = None
+    ) -> None:
+        """Build the distributions that shares and multipliers suggest, and keep those that attain more."""
+        for index, tree in enumerate(trees):
             witness = build_witness(
-                self.problem, tree.rho, (group_share[index], share[index]), eta[index], float(lam[index]), self.nearest
+                self.problem,
+                tree.rho,
+                (group_share[index], share[index]),
+                self.problem.ceiling if eta is None else eta[index],
+                0.0 if lam is None else float(lam[index]),
+                self.nearest,
             )
             if witness.loss > tree.witness.loss:
                 tree.witness = witness
@@ -243,7 +258,7 @@ class Search:
     def _climb(self, rho: Floats, share: Floats, corners: Floats) -> tuple[Floats, Floats]:
         """Maximise the value at fixed label shares, starting at ``share``, by trying points around it ever closer."""
         problem = self.problem
-        reach = self._shares(corners) - share[:, None]
+        reach = corners - share[:, None]
         size = problem.labels.size
         centre = share
         for _ in range(CLIMBS):

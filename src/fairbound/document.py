@@ -1,0 +1,141 @@
+"""Certificates as JSON: how each part is written and read back (schemas/1.0.0/certificate.json describes the form).
+
+Floats are written in the shortest form that reads back as the same number, so nothing is lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from fairbound.arrays import Floats
+from fairbound.knowledge import Knowledge, LossTable, MeanAndVariance, MeanOnly
+from fairbound.population import Population
+from fairbound.proof import PartitionProof, Proof, TangentProof
+from fairbound.reader import canonical
+from fairbound.rounding import lowered
+from fairbound.witness import Witness
+
+
+def digest(population: dict[str, Any]) -> str:
+    """Return the digest of a population's statistics."""
+    return "sha256:" + hashlib.sha256(canonical(population).encode()).hexdigest()
+
+
+def _write_name(name: Hashable) -> Any:
+    """Names stay what they are where JSON can say it; tuples become lists, anything else its text."""
+    if isinstance(name, tuple):
+        return [_write_name(part) for part in name]
+    return name if isinstance(name, str | bool | int | float) else str(name)
+
+
+def _read_name(name: Any) -> Hashable:
+    return tuple(name) if isinstance(name, list) else name
+
+
+def write_population(population: Population) -> dict[str, Any]:
+    """Write the statistics of a population."""
+    knowledge = population.knowledge
+    known: dict[str, Any]
+    if isinstance(knowledge, LossTable):
+        columns = np.stack([knowledge.low, knowledge.high, knowledge.weight, knowledge.to_high], axis=-1)
+        cells = [[[b for b in cell if b[2] > 0] for cell in row] for row in columns.tolist()]
+        known = {"kind": "losses", "rows": knowledge.rows, "cells": cells}
+    elif isinstance(knowledge, MeanAndVariance):
+        known = {"kind": "mean_variance", "mean": knowledge.mean.tolist(), "variance": knowledge.variance.tolist()}
+    else:
+        known = {"kind": "mean", "mean": knowledge.mean.tolist()}
+    return {
+        "groups": [_write_name(name) for name in population.groups],
+        "labels": [_write_name(name) for name in population.labels],
+        "ceiling": population.ceiling if math.isfinite(population.ceiling) else None,
+        "rows": population.rows,
+        "loss": population.loss_name,
+        "weight": population.weight.tolist(),
+        "knowledge": known,
+    }
+
+
+def read_population(document: dict[str, Any]) -> Population:
+    """Read the statistics of a population (already known to be well-formed)."""
+    known = document["knowledge"]
+    knowledge: Knowledge
+    if known["kind"] == "losses":
+        cells = known["cells"]
+        width = max(1, *(len(cell) for row in cells for cell in row))
+        table = np.zeros((len(cells), len(cells[0]), width, 4))
+        for s, row in enumerate(cells):
+            for y, cell in enumerate(row):
+                table[s, y, : len(cell)] = np.array(cell).reshape(-1, 4)
+        low, high, weight, to_high = np.moveaxis(table, -1, 0)
+        knowledge = LossTable(low, high, weight, 1.0 - to_high, to_high, int(known["rows"]))
+    elif known["kind"] == "mean_variance":
+        knowledge = MeanAndVariance(_floats(known["mean"]), _floats(known["variance"]))
+    else:
+        knowledge = MeanOnly(_floats(known["mean"]))
+    return Population(
+        tuple(_read_name(name) for name in document["groups"]),
+        tuple(_read_name(name) for name in document["labels"]),
+        _floats(document["weight"]),
+        knowledge,
+        math.inf if document["ceiling"] is None else float(document["ceiling"]),
+        document["rows"],
+        document["loss"],
+    )
+
+
+def _floats(values: Any) -> Floats:
+    return np.array(values, dtype=np.float64)
+
+
+def write_witness(witness: Witness, population: Population) -> dict[str, Any]:
+    """Write a worst-case distribution; cells keep only the losses that they have."""
+    known = population.knowledge
+    sizes = (known.weight > 0).sum(axis=2) if isinstance(known, LossTable) else np.full(witness.mass.shape, 2)
+    return {
+        "group_mass": witness.group_mass.tolist(),
+        "label_mass": witness.label_mass.tolist(),
+        "unseen": witness.unseen.tolist(),
+        "reweighting": [
+            [cell[:size] for cell, size in zip(row, counts, strict=True)]
+            for row, counts in zip(witness.reweighting.tolist(), sizes.tolist(), strict=True)
+        ],
+    }
+
+
+def read_witness(document: dict[str, Any], loss: float, rho: float) -> Witness:
+    """Read a worst-case distribution. Its affinity is what the radius asks for; the checker computes the true one."""
+    cells = document["reweighting"]
+    width = max(1, *(len(cell) for row in cells for cell in row))
+    inside = np.array([[cell + [0.0] * (width - len(cell)) for cell in row] for row in cells], dtype=np.float64)
+    k, r = _floats(document["group_mass"]), _floats(document["label_mass"])
+    affinity = float(lowered(np.float64(max(0.0, 1.0 - rho**2)), 4))
+    return Witness(k, r, k[:, None] * r, inside, _floats(document["unseen"]), loss, affinity)
+
+
+def write_proof(proof: Proof) -> dict[str, Any]:
+    """Write the multipliers."""
+    if isinstance(proof, TangentProof):
+        return {"kind": "tangent", "axis": proof.axis, "phi": proof.phi.tolist(), "share": proof.share.tolist()}
+    leaves = zip(proof.w.tolist(), proof.centre.tolist(), proof.omega.tolist(), strict=True)
+    return {
+        "kind": "partition",
+        "axis": proof.axis,
+        "floor": proof.floor,
+        "splits": [None if split is None else list(split) for split in proof.splits],
+        "leaves": [{"w": w, "centre": centre, "omega": omega} for w, centre, omega in leaves],
+    }
+
+
+def read_proof(document: dict[str, Any]) -> Proof:
+    """Read the multipliers."""
+    if document["kind"] == "tangent":
+        return TangentProof(document["axis"], _floats(document["phi"]), _floats(document["share"]))
+    leaves = document["leaves"]
+    w, centre, omega = (_floats([leaf[key] for leaf in leaves]) for key in ("w", "centre", "omega"))
+    splits = tuple(None if split is None else (split[0], split[1]) for split in document["splits"])
+    return PartitionProof(document["axis"], float(document["floor"]), splits, w, centre, omega)
