@@ -182,7 +182,7 @@ BAD_CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: ask(empty_cells="drop"), "empty_cells='drop' ... 'refuse' or 'ceiling'"),
     (lambda: ask(support="observed"), "support='observed' ... from_losses"),
     (lambda: ask(MASS), "population ... not list ... Population.from_predictions"),
-    (lambda: nearest_fair(MASS), "population ... not list"),  # type: ignore[arg-type]  # the point
+    (lambda: nearest_fair(MASS), "population ... not list"),  # the point
     (lambda: ask(probabilities(loss="cross_entropy")), "shift='general' ... 'cross_entropy' ... clip"),
     (lambda: ask(with_empty_cell(), shift="sensitive"), "('b', 1) ... empty_cells='ceiling'"),
     (lambda: ask(with_empty_cell(), support="observed"), "('b', 1) ... empty_cells='ceiling'"),

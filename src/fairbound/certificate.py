@@ -27,6 +27,7 @@ from fairbound.reader import CURVE_FORMAT, FORMAT, VERSION, read_documents
 from fairbound.version import __version__
 from fairbound.witness import Witness
 
+
 class Status(Enum):
     """How a certificate ended; the text names the cause and, where there is one, the cure."""
 
@@ -193,7 +194,7 @@ class CertificateCurve:
             raise InfeasibleError(message, self.distance)
         population = write_population(first.population)
         points = [
-            {"infeasible": float(rho)} if c is None else c._parts()  # noqa: SLF001 (one file, one concept)
+            {"infeasible": float(rho)} if c is None else c._parts()
             for rho, c in zip(self.rho, self.certificates, strict=True)
         ]
         whole = {"population": population, "distance": self.distance, "points": points, "digest": digest(population)}
@@ -208,7 +209,9 @@ class CertificateCurve:
             message = "the document is a single certificate; use Certificate.from_json"
             raise ValueError(message)
         population = read_population(curve["population"])
-        certificates = [None if "infeasible" in p else _read_certificate(next(documents), population) for p in curve["points"]]
+        certificates = [
+            None if "infeasible" in p else _read_certificate(next(documents), population) for p in curve["points"]
+        ]
         rho = [p["infeasible"] if "infeasible" in p else p["question"]["rho"] for p in curve["points"]]
         return cls(np.array(rho, dtype=np.float64), curve["distance"], tuple(certificates))
 

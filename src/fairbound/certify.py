@@ -181,11 +181,11 @@ def _question(
     nearest = nearest_shares(population.mass, problem.groups, problem.labels)
     return _Question(
         population,
-        shift,  # type: ignore[arg-type]  # checked above
+        str(shift),  # type: ignore[arg-type]  # checked above
         group_skew,
         label_skew,
-        support,  # type: ignore[arg-type]  # checked above
-        empty_cells,  # type: ignore[arg-type]  # checked above
+        str(support),  # type: ignore[arg-type]  # checked above
+        str(empty_cells),  # type: ignore[arg-type]  # checked above
         tol,
         budget,
         problem,

@@ -13,6 +13,7 @@ exceeds the claim; that the witness has equal base rates, obeys the limits, lies
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -20,10 +21,14 @@ from typing import Any
 
 from flint import arb, ctx, fmpq
 
-from fairbound.reader import Malformed, canonical, read_documents
+from fairbound.reader import MalformedError, canonical, read_documents
 
 #: Bits of the ball arithmetic.
 PRECISION = 160
+
+#: Limits on partitions, so that a check ends in reasonable time whatever the document.
+MOST_CORNERS = 64
+MOST_HALVINGS = 400
 
 #: A witness may miss the ball, the limits or unit mass by this much; its affinity and loss are sums of rounded numbers.
 ROUNDING = fmpq(1, 10**12)
@@ -70,7 +75,7 @@ class Verification:
         return self.verdict is Verdict.PROVED
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """A check failed."""
 
 
@@ -89,7 +94,7 @@ def verify(document: str | bytes | dict[str, Any]) -> Verification:
     """
     try:
         documents = read_documents(document)
-    except Malformed as error:
+    except MalformedError as error:
         return Verification(Verdict.NOT_A_CERTIFICATE, (str(error),))
     results = [_verify_one(one) for one in documents]
     if len(results) == 1:
@@ -119,15 +124,17 @@ def _verify_one(document: dict[str, Any]) -> Verification:
         try:
             checked = _upper(_proved(case, document["proof"], claim["bound"], reasons))
             checks.append(_describe(document["proof"]))
-        except _Refused as refused:
+        except _RefusedError as refused:
             reasons.append(str(refused))
         try:
             value = _witness_value(case, document["witness"], claim["attained"])
             checks.append("the worst-case distribution: equal base rates, limits, distance and loss")
-        except _Refused as refused:
+        except _RefusedError as refused:
             reasons.append(str(refused))
         if claim["attained"] > claim["bound"]:
             reasons.append(f"the claimed bound {claim['bound']!r} is below the attained loss {claim['attained']!r}")
+    except _RefusedError as refused:
+        reasons.append(str(refused))
     except (ArithmeticError, ValueError, OverflowError) as error:  # numbers that no computation can digest
         reasons.append(f"the numbers cannot be evaluated: {error}")
     finally:
@@ -143,10 +150,9 @@ def _describe(proof: dict[str, Any]) -> str:
 
 
 def _upper(ball: arb) -> float:
-    """Return the smallest convenient float that is certainly not below the ball."""
+    """Return a float that is certainly not below the ball, and no larger than need be."""
     value = float(ball.upper())
-    step = max(abs(value), 1e-300) * 2.0**-52
-    return value + step
+    return value if arb(value) >= ball else math.nextafter(value, math.inf)
 
 
 class _Case:
@@ -173,10 +179,10 @@ class _Case:
                 if weight[s][y] == 0:
                     self.empty.add(cell)
                     if not self.general and question["empty_cells"] != "ceiling":
-                        raise _Refused(f"cell ({s}, {y}) is empty, and nothing is assumed of its losses")
+                        raise _RefusedError(f"cell ({s}, {y}) is empty, and nothing is assumed of its losses")
                     ceiling = top
                 if ceiling is None:
-                    raise _Refused("general shifting needs a finite ceiling")
+                    raise _RefusedError("general shifting needs a finite ceiling")
                 self.ceiling[cell] = ceiling
         self.groups, self.labels = (size[1], size[0]) if self.turned else size
         skews = question["group_skew"], question["label_skew"]
@@ -208,9 +214,9 @@ def _atoms(
         largest = max((b[1] for b in bins), key=lambda v: v.mid(), default=top)
         return upper, lower, top if question["support"] == "any" else largest
     if top is None:
-        raise _Refused("general shifting needs a finite ceiling")
+        raise _RefusedError("general shifting needs a finite ceiling")
     if question["support"] != "any":
-        raise _Refused("observed support needs the losses themselves")
+        raise _RefusedError("observed support needs the losses themselves")
     if kind == "mean":
         both = [(mass * (top - mean) / top, arb(0)), (mass * mean / top, top)]
         return both, both, top
@@ -243,7 +249,7 @@ def _proved(case: _Case, proof: dict[str, Any], claimed: float, reasons: list[st
     """Return what the proof proves; name every leaf that does not reach the claim."""
     if proof["kind"] == "tangent":
         if not case.general:
-            raise _Refused("a tangent proof is for general shifting with a common ceiling")
+            raise _RefusedError("a tangent proof is for general shifting with a common ceiling")
         bounds = [_tangent_bound(case, proof)]
     else:
         bounds = [_piece_bound(case, leaf, piece) for leaf, piece in _pieces(case, proof)]
@@ -256,7 +262,7 @@ def _proved(case: _Case, proof: dict[str, Any], claimed: float, reasons: list[st
             reasons.append(f"{where} only prove {_upper(bound)!r}, which exceeds the claimed bound by {excess:.3g}")
         most = bound if most is None else most.max(bound)
     if most is None:
-        raise _Refused("the proof has no leaves")
+        raise _RefusedError("the proof has no leaves")
     return most
 
 
@@ -271,7 +277,7 @@ def _tangent_bound(case: _Case, proof: dict[str, Any]) -> arb:
     """Evaluate the bound of section 3 from any phi >= 0 and share > 0."""
     phi, share = proof["phi"], [arb(v) for v in proof["share"]]
     if any(not v > 0 for v in share) or any(v < 0 for row in phi for v in row):
-        raise _Refused("the multipliers are not feasible: phi must be >= 0 and the tangent's shares > 0")
+        raise _RefusedError("the multipliers are not feasible: phi must be >= 0 and the tangent's shares > 0")
     intercept, slopes, finite = arb(0), [arb(0)] * case.labels, True
     for (s, y), atoms in case.upper.items():
         ratio = arb(phi[s][y]) / share[y]
@@ -298,30 +304,34 @@ def _pieces(case: _Case, proof: dict[str, Any]) -> Iterator[tuple[dict[str, Any]
         skew = fmpq(*float(case.label_skew).as_integer_ratio())
         least = max(least, (1 - (size - 1) * skew) / size)
     if not 0 <= floor <= least:
-        raise _Refused(f"the root leaves out admissible shares: its floor is {float(proof['floor'])!r}")
-    stack = [[[fmpq(int(i == j)) for j in range(size)] for i in range(size)]]
+        raise _RefusedError(f"the root leaves out admissible shares: its floor is {float(proof['floor'])!r}")
+    if size > MOST_CORNERS:
+        raise _RefusedError(f"partitions of more than {MOST_CORNERS} shares are not checked")
+    stack = [(0, [[fmpq(int(i == j)) for j in range(size)] for i in range(size)])]
     leaves = iter(proof["leaves"])
     for split in proof["splits"]:
         if not stack:
-            raise _Refused("the tree of pieces goes on after it is complete")
-        corners = stack.pop()
+            raise _RefusedError("the tree of pieces goes on after it is complete")
+        depth, corners = stack.pop()
+        if depth > MOST_HALVINGS:
+            raise _RefusedError(f"the tree of pieces is more than {MOST_HALVINGS} deep")
         if split is None:
             leaf = next(leaves, None)
             if leaf is None:
-                raise _Refused("there are fewer leaves than the tree of pieces has")
+                raise _RefusedError("there are fewer leaves than the tree of pieces has")
             yield leaf, [[arb(floor + (1 - size * floor) * b) for b in corner] for corner in corners]
             continue
         i, j = split
         if i == j or max(i, j) >= size:
-            raise _Refused(f"the tree of pieces halves an edge that does not exist: {split}")
+            raise _RefusedError(f"the tree of pieces halves an edge that does not exist: {split}")
         middle = [(a + b) / 2 for a, b in zip(corners[i], corners[j], strict=True)]
         first, second = list(corners), list(corners)
         first[i], second[j] = middle, middle
-        stack += [second, first]
+        stack += [(depth + 1, second), (depth + 1, first)]
     if stack:
-        raise _Refused(f"{len(stack)} pieces of the shares are not covered")
+        raise _RefusedError(f"{len(stack)} pieces of the shares are not covered")
     if next(leaves, None) is not None:
-        raise _Refused("there are more leaves than the tree of pieces has")
+        raise _RefusedError("there are more leaves than the tree of pieces has")
 
 
 def _piece_bound(case: _Case, leaf: dict[str, Any], vertices: list[list[arb]]) -> arb:
@@ -336,31 +346,32 @@ def _piece_bound(case: _Case, leaf: dict[str, Any], vertices: list[list[arb]]) -
         for (s, y), atoms in case.upper.items():
             eta = w[s][y] - tilt[s]
             if not eta >= case.ceiling[s, y]:
-                raise _Refused(f"a multiplier of cell ({s}, {y}) falls below its ceiling: not feasible")
+                raise _RefusedError(f"a multiplier of cell ({s}, {y}) falls below its ceiling: not feasible")
             for probability, loss in atoms:
                 if not probability.is_zero():
                     total += probability / (eta - loss)
         most = total if most is None else most.max(total)
     level = [sum((c * v for c, v in zip(centre, row, strict=True)), arb(0)) for row in w]
-    total = None if most is None else most + (_support(omega, case.label_skew) if any(leaf["omega"]) else arb(0))
-    if total is not None and total.is_finite() and total <= 0:  # G is positive: no admissible share lies in this piece
+    pulled = _support(omega, case.label_skew) if any(leaf["omega"]) else arb(0)
+    bound = None if most is None else most + pulled
+    if bound is not None and bound.is_finite() and bound <= 0:  # G is positive: no admissible share lies in this piece
         return arb(0)
-    return _gain(case, _support(level, case.group_skew), total)
+    return _gain(case, _support(level, case.group_skew), bound)
 
 
-def _witness_value(case: _Case, witness: dict[str, Any], attained: float) -> float:
+def _witness_value(case: _Case, witness: dict[str, Any], attained: float) -> float:  # noqa: PLR0912 (a list of checks)
     """Check that the witness is what it claims to be and return its loss, rounded down (section 7)."""
     names = ("label_mass", "group_mass") if case.turned else ("group_mass", "label_mass")
     shares = []
     for name, skew in zip(names, (case.group_skew, case.label_skew), strict=True):
         values = [arb(v) for v in witness[name]]
         if any(v < 0 for v in witness[name]):
-            raise _Refused(f"the witness has a negative share in {name}")
+            raise _RefusedError(f"the witness has a negative share in {name}")
         total = sum(values, arb(0))
         if not abs(total - 1) <= arb(ROUNDING):
-            raise _Refused(f"the witness's {name} does not add up to one")
+            raise _RefusedError(f"the witness's {name} does not add up to one")
         if skew is not None and not max(witness[name]) - min(witness[name]) <= skew + float(ROUNDING):
-            raise _Refused(f"the witness's {name} breaks the skew limit")
+            raise _RefusedError(f"the witness's {name} breaks the skew limit")
         shares.append([v / total for v in values])
     overlap, value = arb(0), arb(0)
     for (s, y), atoms in case.lower.items():
@@ -368,25 +379,27 @@ def _witness_value(case: _Case, witness: dict[str, Any], attained: float) -> flo
         cell = (y, s) if case.turned else (s, y)
         inside, unseen = witness["reweighting"][cell[0]][cell[1]], witness["unseen"][cell[0]][cell[1]]
         if any(v < 0 for v in inside) or unseen < 0:
-            raise _Refused(f"the witness has negative mass in cell {cell}")
+            raise _RefusedError(f"the witness has negative mass in cell {cell}")
         if unseen > 0 and not (case.general or (s, y) in case.empty):
-            raise _Refused(f"the witness puts mass outside the observed losses of cell {cell}")
+            raise _RefusedError(f"the witness puts mass outside the observed losses of cell {cell}")
         if len(inside) < len(atoms) or any(v != 0 for v in inside[len(atoms) :]):
-            raise _Refused(f"the witness does not fit the losses of cell {cell}")
+            raise _RefusedError(f"the witness does not fit the losses of cell {cell}")
         total = sum((arb(v) for v in inside), arb(unseen))
         if not total > 0:
-            raise _Refused(f"the witness says nothing of cell {cell}")
+            raise _RefusedError(f"the witness says nothing of cell {cell}")
         for (probability, loss), conditional in zip(atoms, inside, strict=False):
             if probability.is_zero() and conditional > 0:
-                raise _Refused(f"the witness puts mass on a loss that does not occur in cell {cell}")
+                raise _RefusedError(f"the witness puts mass on a loss that does not occur in cell {cell}")
             overlap += (probability * mass * arb(conditional) / total).sqrt() if conditional > 0 else arb(0)
             value += mass * arb(conditional) / total * loss
         value += mass * arb(unseen) / total * case.ceiling[s, y]
     if not overlap >= case.tau - arb(ROUNDING):
         missing = float((case.tau - overlap).upper())
-        raise _Refused(f"the witness is outside the ball: its affinity misses 1 - rho^2 by {missing:.3g}")
+        raise _RefusedError(f"the witness is outside the ball: its affinity misses 1 - rho^2 by {missing:.3g}")
     if not value >= arb(attained) - arb(ROUNDING) * case.top:
-        raise _Refused(f"the witness's loss is {float(value.mid())!r}, less than the attained loss {attained!r} claimed")
+        raise _RefusedError(
+            f"the witness's loss is {float(value.mid())!r}, less than the attained loss {attained!r} claimed"
+        )
     if not value <= arb(attained) + arb(UNDERSTATED) * case.top:
-        raise _Refused(f"the witness's loss is {float(value.mid())!r}, not the attained loss {attained!r} claimed")
-    return float(value.lower())
+        raise _RefusedError(f"the witness's loss is {float(value.mid())!r}, not the attained loss {attained!r} claimed")
+    return -_upper(-value)

@@ -17,7 +17,6 @@ from fairbound.knowledge import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.population import Population
 from fairbound.proof import PartitionProof, Proof, TangentProof
 from fairbound.reader import canonical
-from fairbound.rounding import lowered
 from fairbound.witness import Witness
 
 
@@ -113,7 +112,7 @@ def read_witness(document: dict[str, Any], loss: float, rho: float) -> Witness:
     width = max(1, *(len(cell) for row in cells for cell in row))
     inside = np.array([[cell + [0.0] * (width - len(cell)) for cell in row] for row in cells], dtype=np.float64)
     k, r = _floats(document["group_mass"]), _floats(document["label_mass"])
-    affinity = float(lowered(np.float64(max(0.0, 1.0 - rho**2)), 4))
+    affinity = max(0.0, 1.0 - rho**2)
     return Witness(k, r, k[:, None] * r, inside, _floats(document["unseen"]), loss, affinity)
 
 

@@ -76,7 +76,7 @@ class MeanAndVariance:
 
 @dataclass(frozen=True)
 class LossTable:
-    """The whole distribution of the loss: bins of shape (S, C, J), with their edges, weight, and the shares of the edges.
+    """The whole distribution of the loss: bins of shape (S, C, J), with edges, weight, and shares of the edges.
 
     A bin whose edges coincide is a single loss, known exactly. Otherwise its weight is spread onto the two edges with
     the mean kept for the bound (this can only raise it), and sits at the mean for the attained value. ``rows`` is the

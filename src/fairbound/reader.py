@@ -20,7 +20,7 @@ MOST_DEPTH = 12
 LARGEST_NUMBER = 1e100
 
 
-class Malformed(ValueError):
+class MalformedError(ValueError):
     """The document is not a certificate; the message says where and why."""
 
 
@@ -33,20 +33,26 @@ def read_documents(document: str | bytes | dict[str, Any]) -> list[dict[str, Any
     """Return the certificates in a document, well-formed; a curve gives one for each feasible radius."""
     parsed = document if isinstance(document, dict) else _parse(document)
     if not isinstance(parsed, dict):
-        raise Malformed("the document is not a JSON object")
+        raise MalformedError("the document is not a JSON object")
     if parsed.get("format") == CURVE_FORMAT:
         return _read_curve(parsed)
     _certificate(parsed)
     return [parsed]
 
 
+def read_format(document: str | bytes) -> str:
+    """Return which format a well-formed document says it has."""
+    parsed = _parse(document)
+    return str(parsed.get("format")) if isinstance(parsed, dict) else ""
+
+
 def _parse(text: str | bytes) -> Any:
     if len(text) > MOST_CHARACTERS:
-        raise Malformed(f"the document has {len(text)} characters; at most {MOST_CHARACTERS} are read")
+        raise MalformedError(f"the document has {len(text)} characters; at most {MOST_CHARACTERS} are read")
     try:
         text = text.decode("utf-8") if isinstance(text, bytes) else text
     except UnicodeDecodeError as error:
-        raise Malformed(f"the document is not UTF-8 text: {error.reason} at byte {error.start}") from None
+        raise MalformedError(f"the document is not UTF-8 text: {error.reason} at byte {error.start}") from None
     depth = deepest = 0
     for character in text:
         if character in "[{":
@@ -55,13 +61,13 @@ def _parse(text: str | bytes) -> Any:
         elif character in "]}":
             depth -= 1
     if deepest > MOST_DEPTH:
-        raise Malformed(f"the document is nested {deepest} deep; certificates are at most {MOST_DEPTH}")
+        raise MalformedError(f"the document is nested {deepest} deep; certificates are at most {MOST_DEPTH}")
     try:
         return json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constants)
-    except Malformed:
+    except MalformedError:
         raise
     except (ValueError, RecursionError) as error:
-        raise Malformed(f"the document is not JSON: {error}") from None
+        raise MalformedError(f"the document is not JSON: {error}") from None
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -69,38 +75,38 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise Malformed(f"the key {twice[:60]!r} stands twice in one object")
+        raise MalformedError(f"the key {twice[:60]!r} stands twice in one object")
     return found
 
 
 def _no_constants(name: str) -> NoReturn:
-    raise Malformed(f"{name} is not a number that a certificate can hold")
+    raise MalformedError(f"{name} is not a number that a certificate can hold")
 
 
 def _object(value: Any, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Malformed(f"{where} must be an object")
+        raise MalformedError(f"{where} must be an object")
     missing = [key for key in keys if key not in value]
     extra = [str(key)[:60] for key in value if key not in keys]
     if missing:
-        raise Malformed(f"{where} lacks {', '.join(missing)}")
+        raise MalformedError(f"{where} lacks {', '.join(missing)}")
     if extra:
-        raise Malformed(f"{where} has unknown entries: {', '.join(extra)}")
+        raise MalformedError(f"{where} has unknown entries: {', '.join(extra)}")
     return value
 
 
 def _number(value: Any, where: str, *, low: float = -LARGEST_NUMBER, high: float = LARGEST_NUMBER) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Malformed(f"{where} must be a number")
+        raise MalformedError(f"{where} must be a number")
     if not (low <= value <= high) or (isinstance(value, float) and not math.isfinite(value)):
-        raise Malformed(f"{where} is out of range [{low:g}, {high:g}]")
+        raise MalformedError(f"{where} is out of range [{low:g}, {high:g}]")
 
 
 def _list(value: Any, where: str, length: int | None, item: Callable[[Any, str], None]) -> None:
     if not isinstance(value, list):
-        raise Malformed(f"{where} must be a list")
+        raise MalformedError(f"{where} must be a list")
     if length is not None and len(value) != length:
-        raise Malformed(f"{where} must have {length} entries, not {len(value)}")
+        raise MalformedError(f"{where} must have {length} entries, not {len(value)}")
     for index, entry in enumerate(value):
         item(entry, f"{where}[{index}]")
 
@@ -115,18 +121,18 @@ def _positive(value: Any, where: str) -> None:
 
 def _word(value: Any, where: str, allowed: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in allowed:
-        raise Malformed(f"{where} must be one of {', '.join(allowed)}")
+        raise MalformedError(f"{where} must be one of {', '.join(allowed)}")
 
 
 def _text(value: Any, where: str) -> None:
     if not isinstance(value, str) or len(value) > 10_000:
-        raise Malformed(f"{where} must be a text of at most 10,000 characters")
+        raise MalformedError(f"{where} must be a text of at most 10,000 characters")
 
 
 def _name(value: Any, where: str) -> None:
     parts = value if isinstance(value, list) else [value]
     if not parts or any(not isinstance(part, str | int | float | bool) for part in parts):
-        raise Malformed(f"{where} must be a name: a text, a number, a truth value, or a list of these")
+        raise MalformedError(f"{where} must be a name: a text, a number, a truth value, or a list of these")
 
 
 def _optional(item: Callable[[Any, str], None]) -> Callable[[Any, str], None]:
@@ -135,9 +141,9 @@ def _optional(item: Callable[[Any, str], None]) -> Callable[[Any, str], None]:
 
 def _header(document: dict[str, Any], name: str) -> None:
     if document["format"] != name:
-        raise Malformed(f"format must be {name}")
+        raise MalformedError(f"format must be {name}")
     if document["version"] != VERSION:
-        raise Malformed(f"version must be {VERSION}")
+        raise MalformedError(f"version must be {VERSION}")
     _text(document["producer"], "producer")
     _text(document["digest"], "digest")
 
@@ -163,49 +169,58 @@ def _certificate(document: dict[str, Any]) -> None:
 
 
 def _population(population: Any) -> tuple[int, int]:
-    keys = ("groups", "labels", "ceiling", "rows", "loss", "weight", "knowledge")
-    _object(population, "population", keys)
+    _object(population, "population", ("groups", "labels", "ceiling", "rows", "loss", "weight", "knowledge"))
     for key in ("groups", "labels"):
         _list(population[key], f"population.{key}", None, _name)
         if len(population[key]) < 2:
-            raise Malformed(f"population.{key} must have two entries or more")
+            raise MalformedError(f"population.{key} must have two entries or more")
     shape = len(population["groups"]), len(population["labels"])
     _optional(_positive)(population["ceiling"], "population.ceiling")
     _optional(_positive)(population["rows"], "population.rows")
     _text(population["loss"], "population.loss")
     _table(population["weight"], "population.weight", shape, _positive)
     if not all(map(any, population["weight"])) or not all(map(any, zip(*population["weight"], strict=True))):
-        raise Malformed("population.weight must be positive somewhere in each group and each label")
-    knowledge = population["knowledge"]
+        raise MalformedError("population.weight must be positive somewhere in each group and each label")
+    if isinstance(population["knowledge"], dict) and population["knowledge"].get("kind") == "losses":
+        _losses(population, shape)
+    else:
+        _moments(population, shape)
+    return shape
+
+
+def _losses(population: dict[str, Any], shape: tuple[int, int]) -> None:
+    """Check a table of losses: bins below the ceiling that add up to the weights of the cells."""
+    knowledge, top = population["knowledge"], population["ceiling"]
+    _object(knowledge, "population.knowledge", ("kind", "cells", "rows"))
+    _positive(knowledge["rows"], "population.knowledge.rows")
+    _table(knowledge["cells"], "population.knowledge.cells", shape, lambda v, at: _list(v, at, None, _bin))
+    for s, row in enumerate(knowledge["cells"]):
+        for y, bins in enumerate(row):
+            if any(top is not None and b[1] > top for b in bins):
+                raise MalformedError(f"population.knowledge.cells[{s}][{y}] has a loss above the ceiling")
+            total, weight = math.fsum(b[2] for b in bins), population["weight"][s][y]
+            if abs(total - weight) > 1e-9 * weight:
+                raise MalformedError(f"the bins of population.knowledge.cells[{s}][{y}] do not add up to its weight")
+
+
+def _moments(population: dict[str, Any], shape: tuple[int, int]) -> None:
+    """Check means, and variances that are possible."""
+    knowledge, top = population["knowledge"], population["ceiling"]
     kind = knowledge.get("kind") if isinstance(knowledge, dict) else None
-    top = population["ceiling"]
-    if kind == "losses":
-        _object(knowledge, "population.knowledge", ("kind", "cells", "rows"))
-        _positive(knowledge["rows"], "population.knowledge.rows")
-        _table(knowledge["cells"], "population.knowledge.cells", shape, lambda v, at: _list(v, at, None, _bin))
-        for s, row in enumerate(knowledge["cells"]):
-            for y, bins in enumerate(row):
-                if any(top is not None and b[1] > top for b in bins):
-                    raise Malformed(f"population.knowledge.cells[{s}][{y}] has a loss above the ceiling")
-                total, weight = math.fsum(b[2] for b in bins), population["weight"][s][y]
-                if abs(total - weight) > 1e-9 * weight:
-                    raise Malformed(f"the bins of population.knowledge.cells[{s}][{y}] do not add up to its weight")
-        return shape
-    keys = ("kind", "mean") if kind == "mean" else ("kind", "mean", "variance")
-    _object(knowledge, "population.knowledge", keys)
+    keys = ["mean"] if kind == "mean" else ["mean", "variance"]
+    _object(knowledge, "population.knowledge", ("kind", *keys))
     _word(kind, "population.knowledge.kind", ("mean", "mean_variance", "losses"))
     if top is None or not top > 0:
-        raise Malformed("population.ceiling must be positive where only moments are known")
-    for key in keys[1:]:
+        raise MalformedError("population.ceiling must be positive where only moments are known")
+    for key in keys:
         _table(knowledge[key], f"population.knowledge.{key}", shape, _positive)
     for s in range(shape[0]):
         for y in range(shape[1]):
             mean = knowledge["mean"][s][y]
             if mean > top:
-                raise Malformed(f"population.knowledge.mean[{s}][{y}] is above the ceiling")
+                raise MalformedError(f"population.knowledge.mean[{s}][{y}] is above the ceiling")
             if kind != "mean" and knowledge["variance"][s][y] > mean * (top - mean) * (1 + 1e-9):
-                raise Malformed(f"population.knowledge.variance[{s}][{y}] is impossible for its mean")
-    return shape
+                raise MalformedError(f"population.knowledge.variance[{s}][{y}] is impossible for its mean")
 
 
 def _bin(value: Any, where: str) -> None:
@@ -213,18 +228,28 @@ def _bin(value: Any, where: str) -> None:
     _list(value, where, 4, _positive)
     low, high, weight, share = value
     if not (low <= high and weight > 0 and share <= 1):
-        raise Malformed(f"{where} must be low <= high, weight > 0, and the share of high, at most 1")
+        raise MalformedError(f"{where} must be low <= high, weight > 0, and the share of high, at most 1")
 
 
 def _question(question: Any) -> None:
-    keys = ("shift", "support", "empty_cells", "divergence", "rho", "group_skew", "label_skew", "confidence", "tolerance")
+    keys = (
+        "shift",
+        "support",
+        "empty_cells",
+        "divergence",
+        "rho",
+        "group_skew",
+        "label_skew",
+        "confidence",
+        "tolerance",
+    )
     _object(question, "question", keys)
     _word(question["shift"], "question.shift", ("general", "sensitive"))
     _word(question["support"], "question.support", ("any", "observed"))
     _word(question["empty_cells"], "question.empty_cells", ("refuse", "ceiling"))
     _word(question["divergence"], "question.divergence", ("hellinger",))
     if question["confidence"] is not None:
-        raise Malformed("question.confidence must be null in this version")
+        raise MalformedError("question.confidence must be null in this version")
     _number(question["rho"], "question.rho", low=0.0, high=1.0)
     for key in ("group_skew", "label_skew"):
         _optional(lambda v, at: _number(v, at, low=0.0, high=1.0))(question[key], f"question.{key}")
@@ -258,7 +283,7 @@ def _proof(proof: Any, shape: tuple[int, int]) -> None:
 
 def _split(value: Any, where: str) -> None:
     if not isinstance(value, list) or len(value) != 2 or any(type(v) is not int or v < 0 for v in value):
-        raise Malformed(f"{where} must be null or a pair of corners")
+        raise MalformedError(f"{where} must be null or a pair of corners")
 
 
 def _read_curve(curve: dict[str, Any]) -> list[dict[str, Any]]:

@@ -172,7 +172,7 @@ class Search:
         return PieceSolution(w * scale, centre, omega / scale, lam * scale, group_share, label_share)
 
     def _solve(self, todo: list[tuple[_Tree, _Node]]) -> None:
-        """Find each piece's bound: the parent's multipliers and quick ones where they are good enough, else the best."""
+        """Find each piece's bound: the parent's multipliers and quick ones where they do, else the best."""
         rho = np.array([tree.rho for tree, _ in todo])
         vertices = self._shares(np.stack([node.corners for _, node in todo]))
         left = np.arange(len(todo))
@@ -240,7 +240,12 @@ class Search:
             self._adopt([tree for tree, _ in wanting], spot, found.group_share, found.w, found.lam)
 
     def _adopt(
-        self, trees: list[_Tree], share: Floats, group_share: Floats, eta: Floats | None = None, lam: Floats | None = None
+        self,
+        trees: list[_Tree],
+        share: Floats,
+        group_share: Floats,
+        eta: Floats | None = None,
+        lam: Floats | None = None,
     ) -> None:
         """Build the distributions that shares and multipliers suggest, and keep those that attain more."""
         for index, tree in enumerate(trees):

@@ -63,3 +63,38 @@ def describe_worst_case(certificate: Certificate) -> str:
             before, after = population.mass[s, y], witness.mass[s, y]
             rows.append([name(group), name(label), f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}"])
     return text_table(["group", "label", "share in data", "share in worst case", "change"], rows)
+
+
+def show_certificate(certificate: Certificate) -> str:
+    """Return a certificate in words."""
+    population = certificate.population
+    relation = "exceeds" if certificate.gap > certificate.tol else "is within"
+    return "\n".join(
+        [
+            f"Certificate, {certificate.shift} shifting, rho = {certificate.rho!r}",
+            "",
+            f"  The {population.loss_name} of the model is at most {certificate.bound!r}",
+            f"  and a worst-case distribution has {certificate.attained!r};",
+            f"  the gap, {certificate.gap:.1e}, {relation} the tolerance {certificate.tol:g}.",
+            "",
+            "The data",
+            describe_population(population),
+            "",
+            "The worst case that was found",
+            describe_worst_case(certificate),
+            "",
+            "What this rests on",
+            *(f"  * {sentence}" for sentence in certificate.assumptions),
+        ]
+    )
+
+
+def show_curve(curve: CertificateCurve) -> str:
+    """Return a curve in words."""
+    first = next(iter(curve), None)
+    parts = ["Certificates at several radii", "", describe_curve(curve), ""]
+    parts.append(f"The nearest distribution with equal base rates is at Hellinger distance {curve.distance!r}.")
+    if first is not None:
+        parts += ["", "The data", describe_population(first.population), "", "What this rests on"]
+        parts += [f"  * {sentence}" for sentence in first.assumptions]
+    return "\n".join(parts)
