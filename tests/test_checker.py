@@ -203,7 +203,7 @@ def test_malformed(name: str) -> None:
     broken = document()
     MALFORMED[name](broken)
     for form in (broken, json.dumps(broken)):
-        result = verify(form)  # type: ignore[arg-type]  # a dict, or its text
+        result = verify(form)
         assert result.verdict is Verdict.NOT_A_CERTIFICATE
         assert len(result.reasons) == 1
         assert "\n" not in result.reasons[0]

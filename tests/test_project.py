@@ -41,16 +41,18 @@ PUBLIC = [
 LAYERS = [
     ["arrays", "errors", "table", "version", "reader"],
     ["rounding", "cells", "checker"],
-    ["losses", "marginals"],
+    ["losses", "marginals", "predictions"],
     ["problem"],
     ["knowledge"],
     ["population"],
     ["saddle", "bounds", "proof"],
     ["nearest", "general", "pieces", "shares"],
     ["witness"],
-    ["search", "document"],
+    ["document", "tree"],
+    ["search"],
     ["certificate"],
-    ["certify", "summary"],
+    ["question", "summary"],
+    ["certify"],
     ["demo"],
     ["__init__"],
     ["cli"],
@@ -105,7 +107,7 @@ def test_no_assert_as_a_check() -> None:
 def test_files_stay_short() -> None:
     lines = {path.name: len(path.read_text().splitlines()) for path in SOURCE.glob("*.py")}
     assert max(lines.values()) <= 450
-    assert sum(count > 300 for count in lines.values()) <= 4
+    assert sum(count > 300 for count in lines.values()) <= 3
 
 
 def test_importing_is_light() -> None:

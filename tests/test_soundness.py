@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from fairbound import Population, certify
 from fairbound.arrays import Floats
 from fairbound.bounds import general_bound, piece_bound
-from fairbound.certify import _question
 from fairbound.marginals import MarginalSet
 from fairbound.problem import Problem
 from fairbound.proof import TangentProof
+from fairbound.question import pose
 from fairbound.witness import Witness
 from tests.oracles import conic_general, random_members, sensitive_at
 from tests.problems import E, P, Question, questions, radius, random_population, shares
@@ -241,7 +241,7 @@ def test_a_certificate_is_what_its_proof_gives() -> None:
 
 def test_question_is_validated_once() -> None:
     with pytest.raises(ValueError, match="shift='typo'"):
-        _question(
+        pose(
             Population.from_moments(P, E),
             shift="typo",
             group_skew=None,

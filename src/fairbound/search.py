@@ -7,7 +7,7 @@ All pieces of all radii are solved together. The search may stop at any time: th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -17,10 +17,10 @@ from fairbound.bounds import piece_bound
 from fairbound.nearest import NearestFair
 from fairbound.pieces import PieceSaddle, PieceSolution, solve_pieces
 from fairbound.problem import Problem
-from fairbound.proof import Axis, PartitionProof, Split
 from fairbound.rounding import least_affinity
 from fairbound.shares import applies, fixed_shares, quick_multipliers
-from fairbound.witness import Witness, build_witness
+from fairbound.tree import Node, Tree, divide
+from fairbound.witness import build_witness
 
 #: Pieces are solved in batches of at most this many atoms.
 BATCH_ATOMS = 1_000_000
@@ -35,53 +35,6 @@ CLIMBS = 8
 
 #: A piece with no edge longer than this (in barycentric coordinates) is not cut any more.
 SMALLEST_EDGE = 2.0**-26
-
-
-@dataclass
-class _Node:
-    """A piece: its corners in barycentric coordinates (exact: halves only), its bound and multipliers."""
-
-    corners: Floats
-    bound: float = np.inf
-    multipliers: tuple[Floats, Floats, Floats] | None = None
-    guess: Floats | None = None
-    split: tuple[int, int] | None = None
-    children: tuple[_Node, _Node] | None = None
-
-
-@dataclass
-class _Tree:
-    """The search at one radius."""
-
-    rho: float
-    root: _Node
-    witness: Witness
-    leaves: list[_Node] = field(default_factory=list)
-
-
-def _halve(node: _Node) -> tuple[_Node, _Node]:
-    """Bisect a piece at the midpoint of its longest edge."""
-    corners = node.corners
-    i, j = 0, 1
-    if len(corners) > 2:
-        length = ((corners[:, None] - corners) ** 2).sum(axis=2)
-        i, j = divmod(int(length.argmax()), len(corners))
-    middle = 0.5 * (corners[i] + corners[j])
-    halves = []
-    for end in (i, j):
-        moved = corners.copy()
-        moved[end] = middle
-        halves.append(_Node(moved, node.bound, node.multipliers, node.guess))
-    node.split, node.children = (i, j), (halves[0], halves[1])
-    return node.children
-
-
-def _divide(node: _Node, depth: int) -> list[_Node]:
-    """Bisect a piece and its parts ``depth`` times."""
-    parts = [node]
-    for _ in range(depth):
-        parts = [half for part in parts for half in _halve(part)]
-    return parts
 
 
 @dataclass(frozen=True)
@@ -103,7 +56,7 @@ class Search:
         """Where in a piece quick multipliers are tried: close to each corner, and in the middle."""
         return [*range(self.problem.labels.size), None]
 
-    def run(self, rhos: Floats) -> list[_Tree]:
+    def run(self, rhos: Floats) -> list[Tree]:
         """Search all radii together."""
         problem = self.problem
         m = problem.labels.size
@@ -118,8 +71,8 @@ class Search:
                 0.0,
                 self.nearest,
             )
-            root = _Node(np.eye(m))
-            trees.append(_Tree(float(rho), root, plain, _divide(root, first)))
+            root = Node(np.eye(m))
+            trees.append(Tree(float(rho), root, plain, divide(root, first)))
         todo = [(tree, leaf) for tree in trees for leaf in tree.leaves]
         while todo:
             self._solve(todo)
@@ -171,7 +124,7 @@ class Search:
         )
         return PieceSolution(w * scale, centre, omega / scale, lam * scale, group_share, label_share)
 
-    def _solve(self, todo: list[tuple[_Tree, _Node]]) -> None:
+    def _solve(self, todo: list[tuple[Tree, Node]]) -> None:
         """Find each piece's bound: the parent's multipliers and quick ones where they do, else the best."""
         rho = np.array([tree.rho for tree, _ in todo])
         vertices = self._shares(np.stack([node.corners for _, node in todo]))
@@ -199,7 +152,7 @@ class Search:
 
     def _keep(
         self,
-        pairs: list[tuple[_Tree, _Node]],
+        pairs: list[tuple[Tree, Node]],
         bound: Floats,
         multipliers: tuple[Floats, Floats, Floats] | None = None,
         guess: Floats | None = None,
@@ -213,11 +166,11 @@ class Search:
             if guess is not None:
                 node.guess = guess[index]
 
-    def _unsettled(self, todo: list[tuple[_Tree, _Node]], left: Integers) -> Integers:
+    def _unsettled(self, todo: list[tuple[Tree, Node]], left: Integers) -> Integers:
         """Return those pieces that may still hold the worst case."""
         return left[[todo[i][1].bound > todo[i][0].witness.loss + 0.8 * self.tol for i in left]]
 
-    def _improve(self, trees: list[_Tree]) -> None:
+    def _improve(self, trees: list[Tree]) -> None:
         """Look for a better attained value at the shares that the most promising piece suggests."""
         wanting = []
         for tree in trees:
@@ -241,7 +194,7 @@ class Search:
 
     def _adopt(
         self,
-        trees: list[_Tree],
+        trees: list[Tree],
         share: Floats,
         group_share: Floats,
         eta: Floats | None = None,
@@ -278,7 +231,7 @@ class Search:
             reach = 0.4 * reach
         return centre, fixed_shares(problem, rho, centre).group_share
 
-    def _refine(self, tree: _Tree) -> list[tuple[_Tree, _Node]]:
+    def _refine(self, tree: Tree) -> list[tuple[Tree, Node]]:
         """Cut the leaves that keep the gap open; how often follows from the error's second order in the width."""
         goal = min(tree.witness.loss + 0.9 * self.tol, self.problem.scale)
         open_leaves = [
@@ -287,28 +240,13 @@ class Search:
         room = self.budget - len(tree.leaves)
         m = self.problem.labels.size
         divided: set[int] = set()
-        fresh: list[_Node] = []
+        fresh: list[Node] = []
         for leaf in sorted(open_leaves, key=lambda leaf: -leaf.bound):
             excess = max((leaf.bound - tree.witness.loss) / self.tol, 1.0)
             depth = int(np.clip(np.ceil(0.5 * np.log2(min(excess, 1e9))), 1, DEEPEST_CUT[min(m, 4)]))
             if len(fresh) - len(divided) + 2**depth - 1 > room:
                 break
             divided.add(id(leaf))
-            fresh += _divide(leaf, depth)
+            fresh += divide(leaf, depth)
         tree.leaves = [leaf for leaf in tree.leaves if id(leaf) not in divided] + fresh
         return [(tree, leaf) for leaf in fresh]
-
-    def proof(self, tree: _Tree, axis: Axis) -> PartitionProof:
-        """Write the tree in preorder."""
-        splits: list[Split] = []
-        leaves: list[tuple[Floats, Floats, Floats]] = []
-        stack = [tree.root]
-        while stack:
-            node = stack.pop()
-            splits.append(node.split)
-            if node.children is not None:
-                stack += [node.children[1], node.children[0]]
-            elif node.multipliers is not None:
-                leaves.append(node.multipliers)
-        w, centre, omega = (np.stack(part) for part in zip(*leaves, strict=True))
-        return PartitionProof(axis, self.problem.labels.floor, tuple(splits), w, centre, omega)
