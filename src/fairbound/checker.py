@@ -178,6 +178,7 @@ class _Case:
                 self.upper[cell], self.lower[cell], ceiling = atoms
                 if weight[s][y] == 0:
                     self.empty.add(cell)
+                    self.upper[cell], self.lower[cell] = [], []
                     if not self.general and question["empty_cells"] != "ceiling":
                         raise _RefusedError(f"cell ({s}, {y}) is empty, and nothing is assumed of its losses")
                     ceiling = top
@@ -257,9 +258,9 @@ def _proved(case: _Case, proof: dict[str, Any], claimed: float, reasons: list[st
     for number, bound in enumerate(bounds):
         bound = bound.min(case.top)  # noqa: PLW2901 (no loss exceeds the largest ceiling)
         if not bound <= arb(claimed):
-            where = "the multipliers" if len(bounds) == 1 else f"leaf {number}"
+            where = "the multipliers prove" if len(bounds) == 1 else f"leaf {number} proves"
             excess = float((bound - arb(claimed)).upper())
-            reasons.append(f"{where} only prove {_upper(bound)!r}, which exceeds the claimed bound by {excess:.3g}")
+            reasons.append(f"{where} only {_upper(bound)!r}, which exceeds the claimed bound by {excess:.3g}")
         most = bound if most is None else most.max(bound)
     if most is None:
         raise _RefusedError("the proof has no leaves")

@@ -16,8 +16,9 @@ EXIT_STATUS = {Verdict.PROVED: 0, Verdict.NOT_PROVED: 1, Verdict.NOT_A_CERTIFICA
 
 
 def say(*lines: str) -> None:
-    """Print lines."""
-    print(*lines, sep="\n")  # noqa: T201 (the output of a command)
+    """Print lines, if there are any."""
+    for line in lines:
+        print(line)  # noqa: T201 (the output of a command)
 
 
 class _UnreadableError(Exception):

@@ -28,7 +28,7 @@ def digest(population: dict[str, Any]) -> str:
 def _write_name(name: Hashable) -> Any:
     """Names stay what they are where JSON can say it; tuples become lists, anything else its text."""
     if isinstance(name, tuple):
-        return [_write_name(part) for part in name]
+        return [part if isinstance(part, str | bool | int | float) else str(part) for part in name]
     return name if isinstance(name, str | bool | int | float) else str(name)
 
 

@@ -291,6 +291,7 @@ def _read_curve(curve: dict[str, Any]) -> list[dict[str, Any]]:
     _object(curve, "the curve", ("format", "version", "producer", "population", "distance", "points", "digest"))
     _header(curve, CURVE_FORMAT)
     _number(curve["distance"], "distance", low=0.0, high=1.0)
+    _population(curve["population"])
     documents = []
 
     def point(value: Any, where: str) -> None:
@@ -305,4 +306,6 @@ def _read_curve(curve: dict[str, Any]) -> list[dict[str, Any]]:
         documents.append(whole)
 
     _list(curve["points"], "points", None, point)
+    if not documents:
+        raise MalformedError("the curve has no certified radius: there is nothing to check")
     return documents

@@ -27,11 +27,14 @@ BATCH_ATOMS = 1_000_000
 
 #: By number of labels (4 or more are alike): how often the root is halved at the start, and a piece at once later on.
 FIRST_CUT = {2: 3, 3: 2, 4: 3}
-QUICK_FIRST_CUT = {2: 4, 3: 4, 4: 5}
+QUICK_FIRST_CUT = {2: 5, 3: 4, 4: 5}
 DEEPEST_CUT = {2: 4, 3: 2, 4: 2}
 
+#: With two labels and quick multipliers, pieces whose bound is off by no more than this (in units of loss) are cut.
+CUT_RATHER = 0.01
+
 #: How often the attained value is improved around the best shares, each time closer.
-CLIMBS = 8
+CLIMBS = 5
 
 #: A piece with no edge longer than this (in barycentric coordinates) is not cut any more.
 SMALLEST_EDGE = 2.0**-26
@@ -73,6 +76,8 @@ class Search:
             )
             root = Node(np.eye(m))
             trees.append(Tree(float(rho), root, plain, divide(root, first)))
+        if self.quick:
+            self._scout(trees)
         todo = [(tree, leaf) for tree in trees for leaf in tree.leaves]
         while todo:
             self._solve(todo)
@@ -143,6 +148,9 @@ class Search:
                 bound = piece_bound(self.problem, rho[left], vertices[left], *multipliers)
                 self._keep([todo[i] for i in left], bound, multipliers, spots)
                 left = self._unsettled(todo, left)
+        if self.quick and self.problem.labels.size == 2:  # an almost good bound: cutting costs less than optimising
+            excess = np.array([todo[i][1].bound - todo[i][0].witness.loss for i in left])
+            left = left[excess > CUT_RATHER * self.problem.scale]
         if len(left):
             enough = np.array([todo[i][0].witness.loss + 0.8 * self.tol for i in left])
             best = self._pieces(rho[left], vertices[left], enough)
@@ -183,14 +191,27 @@ class Search:
         share = self.problem.labels.inside(np.stack([node.guess for _, node in wanting if node.guess is not None]))
         corners = self._shares(np.stack([node.corners for _, node in wanting]))
         if self.quick:
-            self._adopt([tree for tree, _ in wanting], *self._climb(rho, share, corners))
+            value = fixed_shares(self.problem, rho, share).value
+            better = np.flatnonzero([v > tree.witness.loss for v, (tree, _) in zip(value, wanting, strict=True)])
+            if len(better):
+                found = self._climb(rho[better], share[better], corners[better])
+                self._adopt([wanting[i][0] for i in better], *found)
             return
         nearest = np.abs(corners - share[:, None]).sum(axis=2).argmin(axis=1)
         edge = self.problem.labels.inside(corners[np.arange(len(rho)), nearest])  # the worst case is often a corner
         losses = np.array([tree.witness.loss for tree, _ in wanting])
         for spot in (share, edge):
-            found = self._pieces(rho, spot[:, None], losses)
-            self._adopt([tree for tree, _ in wanting], spot, found.group_share, found.w, found.lam)
+            point = self._pieces(rho, spot[:, None], losses)
+            self._adopt([tree for tree, _ in wanting], spot, point.group_share, point.w, point.lam)
+
+    def _scout(self, trees: list[Tree]) -> None:
+        """Start with a good attained value, so that most pieces are settled at once."""
+        corners = self._shares(np.stack([leaf.corners for leaf in trees[0].leaves]))
+        spots = corners.mean(axis=1)
+        rho = np.array([tree.rho for tree in trees])
+        tried = fixed_shares(self.problem, np.repeat(rho, len(spots)), np.tile(spots, (len(rho), 1)))
+        best = tried.value.reshape(len(rho), -1).argmax(axis=1)
+        self._adopt(trees, *self._climb(rho, self.problem.labels.inside(spots[best]), corners[best]))
 
     def _adopt(
         self,
@@ -228,7 +249,7 @@ class Search:
             value = fixed_shares(problem, np.repeat(rho, count), tried.reshape(-1, size)).value.reshape(-1, count)
             best = value.argmax(axis=1)
             centre = tried[np.arange(len(rho)), best]
-            reach = 0.4 * reach
+            reach = 0.3 * reach
         return centre, fixed_shares(problem, rho, centre).group_share
 
     def _refine(self, tree: Tree) -> list[tuple[Tree, Node]]:

@@ -20,7 +20,7 @@ from fairbound.problem import Problem
 from fairbound.rounding import least_affinity
 
 #: Halvings of the range of ``log(v - max Ebar)``; the error enters the bound at second order only.
-HALVINGS = 36
+HALVINGS = 26
 SMALLEST, LARGEST = -30.0, 18.0
 
 
@@ -56,9 +56,8 @@ def fixed_shares(problem: Problem, rho: Floats, share: Floats) -> FixedShares:
         middle = 0.5 * (low + high)
         ratio = spread / (below + problem.scale * np.exp(middle))
         # the derivative of the bound in v is negative while sum(A ratio) < tau |ratio|
-        descending = (spread * ratio).sum(axis=1, keepdims=True) < tau * np.sqrt(
-            (ratio * ratio).sum(axis=1, keepdims=True)
-        )
+        weight, length = np.einsum("ns,ns->n", spread, ratio), np.einsum("ns,ns->n", ratio, ratio)
+        descending = (weight < tau[:, 0] * np.sqrt(length))[:, None]
         low, high = np.where(descending, middle, low), np.where(descending, high, middle)
     rise = below + problem.scale * np.exp(high)  # v - Ebar_s
     ratio = spread / rise
