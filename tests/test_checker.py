@@ -100,6 +100,31 @@ def test_a_curve_is_proved_point_by_point() -> None:
     assert "rho = 0.3" in result.reasons[0]
 
 
+def test_a_curve_cannot_hide_radii() -> None:
+    curve = json.loads(certify_curve(Population.from_moments(P, E), [0.1, 0.2]).to_json())
+    curve["points"][1] = {"infeasible": 0.9}
+    assert "contradicts itself" in verify(curve).reasons[0]
+    curve["points"] = [{"infeasible": 0.01}]
+    assert "no certified radius" in verify(curve).reasons[0]
+
+
+def test_names_may_hold_brackets() -> None:
+    names = [f"[{i}, {i + 1})" for i in range(20)] * 2
+    population = Population.from_losses([0.1] * 40, [0] * 20 + [1] * 20, sensitive_features=names)
+    assert verify(certify(population, 0.5).to_json()).valid
+
+
+def test_a_check_ends() -> None:
+    """Neither many duplicate keys nor a huge amount of work holds the checker up."""
+    keys = ",".join(f'"{i}":0' for i in range(100_000))
+    assert "stands twice" in verify("{" + keys + ',"99999":0}').reasons[0]
+    large = document()
+    large["proof"]["leaves"] *= 400_000
+    assert "too large" in verify(large).reasons[0]
+    for junk in (None, 3, [1]):
+        assert verify(junk).verdict is Verdict.NOT_A_CERTIFICATE  # type: ignore[arg-type]  # the point
+
+
 def test_sizes_of_documents() -> None:
     assert len(text("general")) < 5_000
     assert len(text("sensitive")) < 100_000

@@ -189,6 +189,19 @@ def test_the_largest_radius_keeps_the_threshold(shift: Any) -> None:
         largest_certified_rho(population, 0.1, shift=shift)
 
 
+def test_a_wide_tolerance_does_not_hide_a_radius() -> None:
+    population = Population.from_moments(P, E)
+    assert largest_certified_rho(population, 0.17, tol=0.06) > 0.08
+
+
+def test_huge_tables_end() -> None:
+    """A search over 30 labels cannot be tight, but it must be valid and end."""
+    population = random_population(np.random.default_rng(3), 30, 30)
+    certificate = certify(population, radius(population, 0.2), shift="sensitive")
+    assert certificate.attained <= certificate.bound
+    assert certificate.status is Status.LOOSE
+
+
 def test_empty_cells() -> None:
     mass = np.array([[0.5, 0.1], [0.4, 0.0]])
     population = Population.from_moments(mass, np.full((2, 2), 0.1), groups=["a", "b"], labels=["no", "yes"])

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
 
 from fairbound.arrays import AnyArray, Floats, Integers
 from fairbound.errors import InputError, shown
+
+#: Columns of one such type have an order of their own.
+SORTED_WELL = ({str}, {int}, {float}, {bool}, {date}, {datetime})
 
 
 @dataclass(frozen=True)
@@ -73,14 +77,14 @@ def _encode(name: str, values: Any) -> Categories:
     if array.ndim != 1:
         message = f"{name} must have one dimension, not {array.ndim}"
         raise InputError(message)
-    try:
+    kinds = {type(v) for v in array.tolist()} if array.dtype == object else set()
+    if not kinds or kinds in SORTED_WELL:
         distinct, codes = np.unique(array, return_inverse=True)
-    except TypeError:  # values of different types cannot be sorted: order them by how they print
+        names = tuple(_scalar(v) for v in distinct)
+    else:  # values that cannot be sorted, or only in part: order them by how they print
         ordered = sorted(set(array.tolist()), key=lambda v: (type(v).__name__, repr(v)))
         position = {v: i for i, v in enumerate(ordered)}
         names, codes = tuple(ordered), np.array([position[v] for v in array.tolist()], dtype=np.int64)
-    else:
-        names = tuple(_scalar(v) for v in distinct)
     declared = getattr(getattr(values, "cat", values), "categories", None)
     if declared is not None:
         order = [_scalar(v) for v in np.asarray(declared)]

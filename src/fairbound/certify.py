@@ -13,6 +13,9 @@ from fairbound.errors import InfeasibleError, InputError, ThresholdError, shown
 from fairbound.population import Population
 from fairbound.question import EmptyCells, Shift, Support, pose, read_radii
 
+#: How closely the largest certified radius is found.
+RADIUS_ACCURACY = 1e-6
+
 
 def certify(
     population: Population,
@@ -24,7 +27,7 @@ def certify(
     support: Support = "any",
     empty_cells: EmptyCells = "refuse",
     tol: float = 1e-6,
-    budget: int = 2_000,
+    budget: int | None = None,
 ) -> Certificate:
     """Bound the loss over all distributions with equal base rates within Hellinger distance ``rho`` of the data.
 
@@ -48,8 +51,8 @@ def certify(
     tol
         The gap between bound and attained value to aim at.
     budget
-        How many pieces the search may end with; only sensitive shifting and observed support search. The bound is valid
-        whatever the budget.
+        How many pieces the search may end with; only sensitive shifting and observed support search. None chooses by
+        the size of the problem, at most 2000. The bound is valid whatever the budget.
 
     Raises
     ------
@@ -103,7 +106,7 @@ def certify_curve(
     support: Support = "any",
     empty_cells: EmptyCells = "refuse",
     tol: float = 1e-6,
-    budget: int = 2_000,
+    budget: int | None = None,
 ) -> CertificateCurve:
     """Certify at many radii at once, much faster than one by one; parameters as for :func:`certify`.
 
@@ -145,9 +148,9 @@ def largest_certified_rho(
     support: Support = "any",
     empty_cells: EmptyCells = "refuse",
     tol: float = 1e-6,
-    budget: int = 2_000,
+    budget: int | None = None,
 ) -> float:
-    """Return the largest radius, to within ``tol``, at which the certified loss is at most ``threshold``.
+    """Return the largest radius, to within 1e-6, at which the certified loss is at most ``threshold``.
 
     The bound at the returned radius was computed and is at most the threshold. Other parameters as for
     :func:`certify`.
@@ -179,7 +182,7 @@ def largest_certified_rho(
         return 1.0
     low, high = question.nearest.distance, 1.0
     certified: float | None = None
-    while high - low > tol:
+    while high - low > RADIUS_ACCURACY:
         grid = np.linspace(low, high, 18)[1:-1]
         kept = np.array([answer.bound <= target for answer in question.answers(grid)])
         broken = len(grid) if kept.all() else int(np.argmin(kept))

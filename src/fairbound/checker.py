@@ -29,6 +29,7 @@ PRECISION = 160
 #: Limits on partitions, so that a check ends in reasonable time whatever the document.
 MOST_CORNERS = 64
 MOST_HALVINGS = 400
+MOST_WORK = 50_000_000
 
 #: A witness may miss the ball, the limits or unit mass by this much; its affinity and loss are sums of rounded numbers.
 ROUNDING = fmpq(1, 10**12)
@@ -96,6 +97,8 @@ def verify(document: str | bytes | dict[str, Any]) -> Verification:
         documents = read_documents(document)
     except MalformedError as error:
         return Verification(Verdict.NOT_A_CERTIFICATE, (str(error),))
+    if sum(map(_work, documents)) > MOST_WORK:
+        return Verification(Verdict.NOT_A_CERTIFICATE, ("the document is too large to be checked in reasonable time",))
     results = [_verify_one(one) for one in documents]
     if len(results) == 1:
         return results[0]
@@ -103,7 +106,7 @@ def verify(document: str | bytes | dict[str, Any]) -> Verification:
     bounds = [v.checked_bound for v in results if v.checked_bound is not None]
     values = [v.witness_value for v in results if v.witness_value is not None]
     verdict = Verdict.NOT_PROVED if wrong else Verdict.PROVED
-    checks = (f"{len(results)} certificates of a curve, each:", *(results[0].checks if results else ()))
+    checks = (f"{len(results)} certificates of a curve (not its infeasible radii), each:", *results[0].checks)
     return Verification(verdict, tuple(wrong), max(bounds, default=None), max(values, default=None), checks)
 
 
@@ -141,6 +144,18 @@ def _verify_one(document: dict[str, Any]) -> Verification:
         ctx.prec = before
     verdict = Verdict.NOT_PROVED if reasons else Verdict.PROVED
     return Verification(verdict, tuple(reasons), checked, value, tuple(checks))
+
+
+def _work(document: dict[str, Any]) -> int:
+    """Return about how many terms have to be evaluated."""
+    proof, knowledge = document["proof"], document["population"]["knowledge"]
+    size = len(document["population"]["groups"]) * len(document["population"]["labels"])
+    atoms = 2 * size
+    if knowledge["kind"] == "losses":
+        atoms += sum(2 * len(cell) for row in knowledge["cells"] for cell in row)
+    if proof["kind"] == "tangent":
+        return atoms
+    return atoms * sum(len(leaf["centre"]) for leaf in proof["leaves"])
 
 
 def _describe(proof: dict[str, Any]) -> str:

@@ -27,7 +27,8 @@ class MeanOnly:
 
     roundings = 0
     sentence = (
-        "Of the losses only the mean of each cell is known; the worst case is taken over all losses with that mean."
+        "Of the losses only the mean of each cell is known; the worst case is taken over all losses with "
+        "that mean, so the distribution that attains it reweights such losses and not the rows themselves."
     )
 
     def atoms(self, mass: Floats, ceiling: float) -> tuple[Atoms, Atoms]:
@@ -53,7 +54,7 @@ class MeanAndVariance:
     roundings = 0
     sentence = (
         "Of the losses only mean and variance of each cell are known; the worst case is taken over all losses with "
-        "these moments."
+        "these moments, so the distribution that attains it reweights such losses and not the rows themselves."
     )
 
     def atoms(self, mass: Floats, ceiling: float) -> tuple[Atoms, Atoms]:

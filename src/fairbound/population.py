@@ -311,6 +311,9 @@ def _ceiling(value: float) -> float:
     if not top > 0:
         message = f"ceiling={shown(value)}: {meaning}"
         raise InputError(message)
+    if not 1e-30 < top < 1e30 and math.isfinite(top):
+        message = f"ceiling={shown(value)} is out of the range of careful arithmetic; measure the loss in other units"
+        raise InputError(message)
     return top
 
 

@@ -115,7 +115,8 @@ class Question:
             )
         empty = self.population.empty_cells
         if empty:
-            names = ", ".join(f"({g!r}, {y!r})" for g, y in empty)
+            names = ", ".join(f"({g!r}, {y!r})" for g, y in empty[:20])
+            names += f" and {len(empty) - 20} more" if len(empty) > 20 else ""
             sentences.append(f"Cells without data are given the worst loss, the ceiling: {names}.")
         for name, skew in (("group", self.group_skew), ("label", self.label_skew)):
             if skew is not None:
@@ -125,6 +126,12 @@ class Question:
             "sampling error. Rows should be held out from training."
         )
         return tuple(sentences)
+
+
+def _usual_budget(problem: Problem) -> int:
+    """Return a number of pieces that takes seconds at most: the work per piece grows with the table."""
+    smaller = min(problem.groups.size, problem.labels.size)
+    return int(np.clip(4e6 / (problem.upper.probability.size * smaller**2), 4, 2000))
 
 
 def _general_answers(problem: Problem, nearest: NearestFair, rhos: Floats, axis: Axis) -> list[Answer]:
@@ -165,7 +172,7 @@ def pose(
     support: str,
     empty_cells: str,
     tol: float,
-    budget: int,
+    budget: int | None,
 ) -> Question:
     """Validate everything but the radii: the one validator of this module."""
     if not isinstance(population, Population):
@@ -180,7 +187,8 @@ def pose(
     if label_skew is not None:
         label_skew = number("label_skew", label_skew, 0.0, 1.0, skew_meaning)
     tol = number("tol", tol, 1e-12, 1.0, "it is the gap between bound and attained value to aim at")
-    budget = int(number("budget", budget, 1, 1e9, "it is the number of pieces that the search may use for each rho"))
+    meaning = "it is the number of pieces that the search may use for each rho, and None chooses by size"
+    pieces = None if budget is None else int(number("budget", budget, 1, 1e9, meaning))
     problem = population.problem(shift, support, empty_cells, group_skew, label_skew)
     nearest = nearest_shares(population.mass, problem.groups, problem.labels)
     return Question(
@@ -191,7 +199,7 @@ def pose(
         str(support),  # type: ignore[arg-type]  # checked above
         str(empty_cells),  # type: ignore[arg-type]  # checked above
         tol,
-        budget,
+        pieces or _usual_budget(problem),
         problem,
         nearest,
     )

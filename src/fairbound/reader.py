@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -31,6 +32,8 @@ def canonical(value: Any) -> str:
 
 def read_documents(document: str | bytes | dict[str, Any]) -> list[dict[str, Any]]:
     """Return the certificates in a document, well-formed; a curve gives one for each feasible radius."""
+    if not isinstance(document, str | bytes | dict):
+        raise MalformedError("a document is JSON text, or what json.loads makes of it")
     parsed = document if isinstance(document, dict) else _parse(document)
     if not isinstance(parsed, dict):
         raise MalformedError("the document is not a JSON object")
@@ -54,12 +57,9 @@ def _parse(text: str | bytes) -> Any:
     except UnicodeDecodeError as error:
         raise MalformedError(f"the document is not UTF-8 text: {error.reason} at byte {error.start}") from None
     depth = deepest = 0
-    for character in text:
-        if character in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in "]}":
-            depth -= 1
+    for bracket in re.findall(r"[\[\]{}]", re.sub(r'"(?:[^"\\]|\\.)*"', "", text)):  # not those inside texts
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
     if deepest > MOST_DEPTH:
         raise MalformedError(f"the document is nested {deepest} deep; certificates are at most {MOST_DEPTH}")
     try:
@@ -73,8 +73,8 @@ def _parse(text: str | bytes) -> Any:
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise MalformedError(f"the key {twice[:60]!r} stands twice in one object")
     return found
 
@@ -154,7 +154,11 @@ _PARTS = ("question", "claim", "witness", "proof", "assumptions")
 def _certificate(document: dict[str, Any]) -> None:
     _object(document, "the certificate", ("format", "version", "producer", "population", *_PARTS, "digest"))
     _header(document, FORMAT)
-    shape = _population(document["population"])
+    _claims(document, _population(document["population"]))
+
+
+def _claims(document: dict[str, Any], shape: tuple[int, int]) -> None:
+    """Check all parts but the header and the population."""
     _question(document["question"])
     claim = _object(document["claim"], "claim", ("bound", "attained"))
     for key in claim:
@@ -174,6 +178,8 @@ def _population(population: Any) -> tuple[int, int]:
         _list(population[key], f"population.{key}", None, _name)
         if len(population[key]) < 2:
             raise MalformedError(f"population.{key} must have two entries or more")
+        if len({canonical(name) for name in population[key]}) < len(population[key]):
+            raise MalformedError(f"population.{key} has the same name twice")
     shape = len(population["groups"]), len(population["labels"])
     _optional(_positive)(population["ceiling"], "population.ceiling")
     _optional(_positive)(population["rows"], "population.rows")
@@ -291,21 +297,28 @@ def _read_curve(curve: dict[str, Any]) -> list[dict[str, Any]]:
     _object(curve, "the curve", ("format", "version", "producer", "population", "distance", "points", "digest"))
     _header(curve, CURVE_FORMAT)
     _number(curve["distance"], "distance", low=0.0, high=1.0)
-    _population(curve["population"])
-    documents = []
+    shape = _population(curve["population"])
+    documents: list[dict[str, Any]] = []
+    infeasible = [curve["distance"]]
 
     def point(value: Any, where: str) -> None:
         if isinstance(value, dict) and "infeasible" in value:
             _object(value, where, ("infeasible",))
             _number(value["infeasible"], f"{where}.infeasible", low=0.0, high=1.0)
+            infeasible.append(value["infeasible"])
             return
         _object(value, where, _PARTS)
         shared = {key: curve[key] for key in ("version", "producer", "population", "digest")}
         whole = {"format": FORMAT, **shared, **value}
-        _certificate(whole)
+        _claims(whole, shape)
         documents.append(whole)
 
     _list(curve["points"], "points", None, point)
+    least = min((d["question"]["rho"] for d in documents), default=1.0)
+    if documents and max(infeasible) > least + 1e-9:
+        raise MalformedError(
+            f"the curve contradicts itself: {max(infeasible)!r} cannot be infeasible if {least!r} is not"
+        )
     if not documents:
         raise MalformedError("the curve has no certified radius: there is nothing to check")
     return documents

@@ -33,6 +33,9 @@ DEEPEST_CUT = {2: 4, 3: 2, 4: 2}
 #: With two labels and quick multipliers, pieces whose bound is off by no more than this (in units of loss) are cut.
 CUT_RATHER = 0.01
 
+#: Pieces of larger tables (groups times the fourth power of labels) are not optimised where quick multipliers exist.
+LARGEST_PROGRAM = 20_000_000
+
 #: How often the attained value is improved around the best shares, each time closer.
 CLIMBS = 5
 
@@ -55,6 +58,12 @@ class Search:
         return applies(self.problem)
 
     @property
+    def affordable(self) -> bool:
+        """Whether the best multipliers of a piece cost milliseconds; for huge tables the quick ones have to do."""
+        s, c = self.problem.groups.size, self.problem.labels.size
+        return s * c**4 <= LARGEST_PROGRAM
+
+    @property
     def _leans(self) -> list[int | None]:
         """Where in a piece quick multipliers are tried: close to each corner, and in the middle."""
         return [*range(self.problem.labels.size), None]
@@ -63,7 +72,7 @@ class Search:
         """Search all radii together."""
         problem = self.problem
         m = problem.labels.size
-        first = (QUICK_FIRST_CUT if self.quick else FIRST_CUT)[min(m, 4)]
+        first = min((QUICK_FIRST_CUT if self.quick else FIRST_CUT)[min(m, 4)], int(np.log2(self.budget)))
         trees = []
         for rho in rhos:
             plain = build_witness(
@@ -81,9 +90,8 @@ class Search:
         todo = [(tree, leaf) for tree in trees for leaf in tree.leaves]
         while todo:
             self._solve(todo)
-            self._improve(
-                [tree for tree in trees if any(t is tree for t, _ in todo)] if len(todo) < len(trees) else trees
-            )
+            touched = {id(tree) for tree, _ in todo}
+            self._improve([tree for tree in trees if id(tree) in touched])
             todo = [pair for tree in trees for pair in self._refine(tree)]
         return trees
 
@@ -151,7 +159,7 @@ class Search:
         if self.quick and self.problem.labels.size == 2:  # an almost good bound: cutting costs less than optimising
             excess = np.array([todo[i][1].bound - todo[i][0].witness.loss for i in left])
             left = left[excess > CUT_RATHER * self.problem.scale]
-        if len(left):
+        if len(left) and (self.affordable or not self.quick):
             enough = np.array([todo[i][0].witness.loss + 0.8 * self.tol for i in left])
             best = self._pieces(rho[left], vertices[left], enough)
             multipliers = best.w, best.centre, best.omega

@@ -98,8 +98,8 @@ def _suggestions(problem: Problem, mass: Floats, eta: Floats, lam: float) -> lis
     conditional = raw / np.where(total > 0, total, 1.0)[..., None] * filled[..., None]
     unseen = np.maximum(0.0, 1.0 - conditional.sum(axis=2))
     at_top = present & (atoms.loss == problem.ceiling[..., None])
-    conditional = conditional + np.where(at_top, unseen[..., None] / np.maximum(at_top.sum(axis=2), 1)[..., None], 0.0)
-    return [_completed(conditional, np.where(at_top.any(axis=2), 0.0, unseen)), spread]
+    filled_up = conditional + np.where(at_top, unseen[..., None] / np.maximum(at_top.sum(axis=2), 1)[..., None], 0.0)
+    return [_completed(filled_up, np.where(at_top.any(axis=2), 0.0, unseen)), spread, _completed(conditional, unseen)]
 
 
 def _completed(conditional: Floats, unseen: Floats) -> tuple[Floats, Floats]:
