@@ -309,6 +309,8 @@ def mutants(name: str) -> Iterator[tuple[Path, object, Document]]:
 
 UNSAYABLE = (
     "no certified radius",
+    "same name twice",
+    "contradicts itself",
     "entries, not",
     "above the ceiling",
     "impossible",
