@@ -27,11 +27,11 @@ BATCH_ATOMS = 1_000_000
 
 #: By number of labels (4 or more are alike): how often the root is halved at the start, and a piece at once later on.
 FIRST_CUT = {2: 3, 3: 2, 4: 3}
-QUICK_FIRST_CUT = {2: 5, 3: 4, 4: 5}
+QUICK_FIRST_CUT = {2: 4, 3: 4, 4: 5}
 DEEPEST_CUT = {2: 4, 3: 2, 4: 2}
 
 #: With two labels and quick multipliers, pieces whose bound is off by no more than this (in units of loss) are cut.
-CUT_RATHER = 0.01
+CUT_RATHER = 0.1
 
 #: Pieces of larger tables (groups times the fourth power of labels) are not optimised where quick multipliers exist.
 LARGEST_PROGRAM = 20_000_000

@@ -19,8 +19,9 @@ from fairbound.arrays import Floats
 from fairbound.problem import Problem
 from fairbound.rounding import least_affinity
 
-#: Halvings of the range of ``log(v - max Ebar)``; the error enters the bound at second order only.
-HALVINGS = 26
+#: Halvings of the range of ``log(v - max Ebar)``, then Newton steps; the error enters the bound at second order only.
+HALVINGS = 9
+NEWTONS = 4
 SMALLEST, LARGEST = -30.0, 18.0
 
 
@@ -52,13 +53,20 @@ def fixed_shares(problem: Problem, rho: Floats, share: Floats) -> FixedShares:
     below = level.max(axis=1, keepdims=True) - level
     low = np.full((len(share), 1), SMALLEST)
     high = np.full((len(share), 1), LARGEST)
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        ratio = spread / (below + problem.scale * np.exp(middle))
+    newton = low
+    for step in range(HALVINGS + NEWTONS):
+        middle = 0.5 * (low + high) if step < HALVINGS else np.clip(newton, low, high)
+        excess = problem.scale * np.exp(middle)
+        ratio = spread / (below + excess)
         # the derivative of the bound in v is negative while sum(A ratio) < tau |ratio|
-        weight, length = np.einsum("ns,ns->n", spread, ratio), np.einsum("ns,ns->n", ratio, ratio)
-        descending = (weight < tau[:, 0] * np.sqrt(length))[:, None]
-        low, high = np.where(descending, middle, low), np.where(descending, high, middle)
+        square = ratio * ratio
+        length = square.sum(axis=1, keepdims=True)
+        slack = (spread * ratio).sum(axis=1, keepdims=True) - tau * np.sqrt(length)
+        low, high = np.where(slack < 0, middle, low), np.where(slack < 0, high, middle)
+        if step >= HALVINGS - 1:
+            bent = (square * ratio / spread).sum(axis=1, keepdims=True)
+            newton = middle + slack / (excess * (length - tau * bent / np.sqrt(length)))
+    high = np.clip(newton, low, high)
     rise = below + problem.scale * np.exp(high)  # v - Ebar_s
     ratio = spread / rise
     top = (level + rise)[:, 0]

@@ -52,10 +52,27 @@ def halve(node: Node) -> tuple[Node, Node]:
 
 def divide(node: Node, depth: int) -> list[Node]:
     """Bisect a piece and its parts ``depth`` times."""
+    if len(node.corners) == 2 and depth > 1:
+        return _divide_interval(node, depth)
     parts = [node]
     for _ in range(depth):
         parts = [half for part in parts for half in halve(part)]
     return parts
+
+
+def _divide_interval(node: Node, depth: int) -> list[Node]:
+    """Do the same for two corners at once: the points in between are equally spaced (and exact)."""
+    count = 2**depth
+    first, last = node.corners
+    points = first + (last - first) * (np.arange(count + 1) / count)[:, None]
+    pairs = np.stack([points[:-1], points[1:]], axis=1)[::-1]  # the first half lies at the second corner
+    leaves = [Node(corners, node.bound, node.multipliers, node.guess) for corners in pairs]
+    level = leaves
+    while len(level) > 2:
+        above = zip(level[::2], level[1::2], strict=True)
+        level = [Node(node.corners, split=(0, 1), children=pair) for pair in above]
+    node.split, node.children = (0, 1), (level[0], level[1])
+    return leaves
 
 
 def partition(tree: Tree, axis: Axis, floor: float) -> PartitionProof:
