@@ -140,10 +140,10 @@ class Search:
     def _solve(self, todo: list[tuple[Tree, Node]]) -> None:
         """Find each piece's bound: the parent's multipliers and quick ones where they do, else the best."""
         rho = np.array([tree.rho for tree, _ in todo])
-        vertices = self._shares(np.stack([node.corners for _, node in todo]))
+        vertices = self._shares(np.array([node.corners for _, node in todo]))
         left = np.arange(len(todo))
         if todo[0][1].multipliers is not None:
-            old = [np.stack(parts) for parts in zip(*(node.multipliers or () for _, node in todo), strict=True)]
+            old = [np.array(parts) for parts in zip(*(node.multipliers or () for _, node in todo), strict=True)]
             self._keep(todo, piece_bound(self.problem, rho, vertices, old[0], old[1], old[2]))
             left = self._unsettled(todo, left)
         for lean in self._leans if self.quick else ():
@@ -196,8 +196,8 @@ class Search:
         if not wanting:
             return
         rho = np.array([tree.rho for tree, _ in wanting])
-        share = self.problem.labels.inside(np.stack([node.guess for _, node in wanting if node.guess is not None]))
-        corners = self._shares(np.stack([node.corners for _, node in wanting]))
+        share = self.problem.labels.inside(np.array([node.guess for _, node in wanting if node.guess is not None]))
+        corners = self._shares(np.array([node.corners for _, node in wanting]))
         if self.quick:
             value = fixed_shares(self.problem, rho, share).value
             better = np.flatnonzero([v > tree.witness.loss for v, (tree, _) in zip(value, wanting, strict=True)])
@@ -214,7 +214,7 @@ class Search:
 
     def _scout(self, trees: list[Tree]) -> None:
         """Start with a good attained value, so that most pieces are settled at once."""
-        corners = self._shares(np.stack([leaf.corners for leaf in trees[0].leaves]))
+        corners = self._shares(np.array([leaf.corners for leaf in trees[0].leaves]))
         spots = corners.mean(axis=1)
         rho = np.array([tree.rho for tree in trees])
         tried = fixed_shares(self.problem, np.repeat(rho, len(spots)), np.tile(spots, (len(rho), 1)))

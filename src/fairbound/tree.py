@@ -87,5 +87,5 @@ def partition(tree: Tree, axis: Axis, floor: float) -> PartitionProof:
             stack += [node.children[1], node.children[0]]
         elif node.multipliers is not None:
             leaves.append(node.multipliers)
-    w, centre, omega = (np.stack(part) for part in zip(*leaves, strict=True))
+    w, centre, omega = (np.array(part) for part in zip(*leaves, strict=True))
     return PartitionProof(axis, floor, tuple(splits), w, centre, omega)
