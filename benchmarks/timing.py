@@ -13,8 +13,10 @@ Result = TypeVar("Result")
 
 
 def timed(call: Callable[[], Result], *, repeat: int = 1) -> tuple[float, Result]:
-    """Call ``repeat`` times; return the median time in seconds and the last result."""
+    """Call ``repeat`` times (more than once: after a warm-up); return the median in seconds and the last result."""
     durations = []
+    if repeat > 1:
+        call()
     for _ in range(repeat):
         start = time.perf_counter()
         result = call()

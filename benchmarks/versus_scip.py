@@ -138,7 +138,7 @@ def _random_rows(table: Table, problem: Problem, shift: Shift, time_limit: float
 
 def _our_curve(shift: Shift) -> tuple[float, CertificateCurve]:
     population = Population.from_moments(REFERENCE_MASS, REFERENCE_MEAN)
-    return timed(lambda: certify_curve(population, REFERENCE_CURVE, shift=shift, tol=OUR_TOLERANCE), repeat=3)
+    return timed(lambda: certify_curve(population, REFERENCE_CURVE, shift=shift, tol=OUR_TOLERANCE), repeat=7)
 
 
 def _ours(problem: Problem, shift: Shift, tolerance: float = OUR_TOLERANCE) -> tuple[float, Certificate]:
@@ -151,7 +151,7 @@ def _our_point(problem: Problem, shift: Shift, tolerance: float) -> float:
     population = Population.from_moments(problem.mass, problem.mean)
     count = 11 if shift == "sensitive" else 51
     radii = problem.rho + np.linspace(-0.05, 0.05, count)
-    return timed(lambda: certify_curve(population, radii, shift=shift, tol=tolerance), repeat=1)[0] / count
+    return timed(lambda: certify_curve(population, radii, shift=shift, tol=tolerance), repeat=3)[0] / count
 
 
 def _verdict(sound: bool) -> str:

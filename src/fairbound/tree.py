@@ -11,7 +11,7 @@ from fairbound.proof import Axis, PartitionProof, Split
 from fairbound.witness import Witness
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Node:
     """A piece: its corners in barycentric coordinates (exact: halves only), its bound and multipliers."""
 
@@ -23,7 +23,7 @@ class Node:
     children: tuple[Node, Node] | None = None
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Tree:
     """The search at one radius."""
 
