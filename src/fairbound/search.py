@@ -73,26 +73,21 @@ class Search:
         problem = self.problem
         m = problem.labels.size
         first = min((QUICK_FIRST_CUT if self.quick else FIRST_CUT)[min(m, 4)], int(np.log2(self.budget)))
-        trees = []
-        for rho in rhos:
-            plain = build_witness(
-                problem,
-                float(rho),
-                (self.nearest.group_mass, self.nearest.label_mass),
-                problem.ceiling + problem.scale,
-                0.0,
-                self.nearest,
-            )
-            root = Node(np.eye(m))
-            trees.append(Tree(float(rho), root, plain, divide(root, first)))
+        # The nearest distribution is in every ball: something to start from.
+        nearest = self.nearest.group_mass, self.nearest.label_mass
+        plain = build_witness(problem, float(rhos.min()), nearest, problem.ceiling + problem.scale, 0.0, self.nearest)
+        roots = [Node(np.eye(m)) for _ in rhos]
+        trees = [Tree(float(rho), root, plain, divide(root, first)) for rho, root in zip(rhos, roots, strict=True)]
         if self.quick:
             self._scout(trees)
+        open_trees = trees
         todo = [(tree, leaf) for tree in trees for leaf in tree.leaves]
         while todo:
             self._solve(todo)
-            touched = {id(tree) for tree, _ in todo}
-            self._improve([tree for tree in trees if id(tree) in touched])
-            todo = [pair for tree in trees for pair in self._refine(tree)]
+            self._improve(open_trees)
+            cut = [(tree, self._refine(tree)) for tree in open_trees]
+            open_trees = [tree for tree, fresh in cut if fresh]
+            todo = [(tree, leaf) for tree, fresh in cut for leaf in fresh]
         return trees
 
     def _shares(self, corners: Floats) -> Floats:
@@ -260,7 +255,7 @@ class Search:
             reach = 0.3 * reach
         return centre, fixed_shares(problem, rho, centre).group_share
 
-    def _refine(self, tree: Tree) -> list[tuple[Tree, Node]]:
+    def _refine(self, tree: Tree) -> list[Node]:
         """Cut the leaves that keep the gap open; how often follows from the error's second order in the width."""
         goal = min(tree.witness.loss + 0.9 * self.tol, self.problem.scale)
         open_leaves = [
@@ -278,4 +273,4 @@ class Search:
             divided.add(id(leaf))
             fresh += divide(leaf, depth)
         tree.leaves = [leaf for leaf in tree.leaves if id(leaf) not in divided] + fresh
-        return [(tree, leaf) for leaf in fresh]
+        return fresh
