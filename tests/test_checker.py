@@ -176,7 +176,11 @@ NOT_PROVED: dict[str, tuple[str, Callable[[Document], object], str]] = {
         "outside the obs",
     ),
     "a witness over the limit": ("general", lambda d: d["question"].update(group_skew=0.01), "skew limit"),
-    "attained overstated": ("general", lambda d: d["claim"].update(attained=d["claim"]["bound"] - 1e-12 + 2e-12), ""),
+    "attained overstated": (
+        "sensitive",
+        lambda d: d["claim"].update(attained=d["claim"]["attained"] + 2e-7),
+        "less than",
+    ),
     "attained understated": ("general", lambda d: d["claim"].update(attained=0.4), "not the attained loss"),
 }
 
