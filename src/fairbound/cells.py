@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -24,10 +24,10 @@ class Categories:
     codes: Integers
 
 
-def _array(name: str, values: Any) -> AnyArray:
-    """Return an array that holds the values as they are."""
+def read_array(name: str, values: Any) -> AnyArray:
+    """Return an array that holds the values as they are, whatever array type they come in."""
     try:
-        array = np.asarray(values)
+        array = _foreign(name, values)
         if array.dtype.kind in "US" and isinstance(values, list | tuple):  # numpy turns [1, "a", nan] into strings
             kept = np.asarray(values, dtype=object)
             array = array if all(isinstance(v, str | bytes) for v in kept.ravel()) else kept
@@ -35,6 +35,23 @@ def _array(name: str, values: Any) -> AnyArray:
         message = f"{name} is ragged: its rows differ in length; give every row the same number of entries"
         raise InputError(message) from None
     return array
+
+
+def _foreign(name: str, values: Any) -> AnyArray:
+    """Return a NumPy array of anything that is one, converts to one (``__array__``) or exports DLPack."""
+    if hasattr(values, "detach") and hasattr(values, "cpu"):  # a tensor of torch: off the graph, off the device
+        values = values.detach().cpu()
+    try:
+        if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+            return np.from_dlpack(values)
+        return np.asarray(values)
+    except (BufferError, RuntimeError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        message = (
+            f"{name}, a {type(values).__name__}, cannot be read as a NumPy array: {reason}; "
+            "move it to the CPU and convert it to numbers that NumPy has"
+        )
+        raise InputError(message) from error
 
 
 def _missing(value: object) -> bool:
@@ -47,7 +64,7 @@ def _missing(value: object) -> bool:
 
 def column(name: str, values: Any) -> AnyArray:
     """Return one column as an array without missing values."""
-    array = _array(name, values)
+    array = read_array(name, values)
     if array.ndim == 0:
         message = f"{name} must be a column with one entry per row, not a single {type(values).__name__}"
         raise InputError(message)
@@ -71,7 +88,7 @@ def _scalar(value: Any) -> Hashable:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _encode(name: str, values: Any) -> Categories:
+def encode(name: str, values: Any) -> Categories:
     """Number the distinct values of one column; categories keep their order, the rest is sorted."""
     array = column(name, values)
     if array.ndim != 1:
@@ -82,9 +99,8 @@ def _encode(name: str, values: Any) -> Categories:
         distinct, codes = np.unique(array, return_inverse=True)
         names = tuple(_scalar(v) for v in distinct)
     else:  # values that cannot be sorted, or only in part: order them by how they print
-        ordered = sorted(set(array.tolist()), key=lambda v: (type(v).__name__, repr(v)))
-        position = {v: i for i, v in enumerate(ordered)}
-        names, codes = tuple(ordered), np.array([position[v] for v in array.tolist()], dtype=np.int64)
+        found = number_names(array.tolist())
+        names, codes = found.names, found.codes
     declared = getattr(getattr(values, "cat", values), "categories", None)
     if declared is not None:
         order = [_scalar(v) for v in np.asarray(declared)]
@@ -94,26 +110,39 @@ def _encode(name: str, values: Any) -> Categories:
     return Categories(names, codes.astype(np.int64))
 
 
+def number_names(values: Sequence[Hashable], declared: Iterable[Hashable] | None = None) -> Categories:
+    """Number plain Python values, in the declared order if there is one, else sorted."""
+    distinct = set(values)
+    if declared is not None:
+        names = tuple(v for v in declared if v in distinct)
+    elif {type(v) for v in distinct} in SORTED_WELL:
+        names = tuple(sorted(distinct))  # type: ignore[type-var]  # of one type with an order
+    else:  # values that cannot be sorted, or only in part: order them by how they print
+        names = tuple(sorted(distinct, key=lambda v: (type(v).__name__, repr(v))))
+    position = {v: i for i, v in enumerate(names)}
+    return Categories(names, np.array([position[v] for v in values], dtype=np.int64))
+
+
 def encode_labels(name: str, values: Any) -> Categories:
     """Number the labels; at least two are needed."""
-    labels = _encode(name, values)
-    _at_least_two(name, "label", labels)
+    labels = encode(name, values)
+    at_least_two(name, "label", labels)
     return labels
 
 
 def encode_groups(name: str, values: Any) -> Categories:
     """Number the groups; several columns give intersectional groups, named by tuples."""
-    columns = getattr(values, "columns", None)
+    columns = getattr(values, "column_names", getattr(values, "columns", None))  # Arrow's tables have both
     if columns is not None:
-        parts = [_encode(f"{name}[{c!r}]", values[c]) for c in columns]
+        parts = [encode(f"{name}[{c!r}]", values[c]) for c in columns]
     else:
-        array = _array(name, values) if not isinstance(values, dict) else None
+        array = read_array(name, values) if not isinstance(values, dict) else None
         if isinstance(values, dict):
-            parts = [_encode(f"{name}[{key!r}]", column) for key, column in values.items()]
+            parts = [encode(f"{name}[{key!r}]", column) for key, column in values.items()]
         elif array is not None and array.ndim == 2:
-            parts = [_encode(name, array[:, i]) for i in range(array.shape[1])]
+            parts = [encode(name, array[:, i]) for i in range(array.shape[1])]
         else:
-            parts = [_encode(name, values)]
+            parts = [encode(name, values)]
     if not parts:
         message = f"{name} has no columns"
         raise InputError(message)
@@ -121,17 +150,22 @@ def encode_groups(name: str, values: Any) -> Categories:
     if len(lengths) > 1:
         message = f"the columns of {name} differ in length: {sorted(lengths)}"
         raise InputError(message)
-    if len(parts) == 1:
-        groups = parts[0]
-    else:
-        joint, codes = np.unique(np.stack([p.codes for p in parts], axis=1), axis=0, return_inverse=True)
-        names = tuple(tuple(p.names[i] for p, i in zip(parts, row, strict=True)) for row in joint)
-        groups = Categories(names, codes.reshape(-1).astype(np.int64))
-    _at_least_two(name, "group", groups)
+    groups = intersect(parts)
+    at_least_two(name, "group", groups)
     return groups
 
 
-def _at_least_two(name: str, what: str, found: Categories) -> None:
+def intersect(parts: Sequence[Categories]) -> Categories:
+    """Number the combinations that occur, named by tuples; a single column keeps its names."""
+    if len(parts) == 1:
+        return parts[0]
+    joint, codes = np.unique(np.stack([p.codes for p in parts], axis=1), axis=0, return_inverse=True)
+    names = tuple(tuple(p.names[i] for p, i in zip(parts, row, strict=True)) for row in joint)
+    return Categories(names, codes.reshape(-1).astype(np.int64))
+
+
+def at_least_two(name: str, what: str, found: Categories) -> None:
+    """Refuse a column of fewer than two names."""
     if not found.names:
         message = f"{name} is empty: there are no rows; pass at least one row per group and label"
         raise InputError(message)
@@ -153,7 +187,7 @@ def same_length(**columns: int) -> None:
 
 def numbers(name: str, values: Any) -> Floats:
     """Return finite numbers as floats."""
-    array = _array(name, values)
+    array = read_array(name, values)
     if array.dtype.kind not in "biuf":
         message = f"{name} must hold numbers, not {array.dtype}; convert it, and drop rows with missing values"
         raise InputError(message)

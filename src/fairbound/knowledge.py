@@ -7,6 +7,7 @@ The upper atoms can only raise the worst case, the lower atoms are the distribut
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -158,8 +159,13 @@ def tabulate(loss: Floats, cell: Integers, weight: Floats | None, shape: tuple[i
     columns = [
         _one_cell(loss[part], None if weight is None else weight[part], edges) for part in np.split(order, ends[:-1])
     ]
+    return pack(columns, shape)
+
+
+def pack(columns: Sequence[Floats], shape: tuple[int, int]) -> LossTable:
+    """Return the table of cells given one by one: low, high, weight, shares of the edges and rows of their bins."""
     width = max(1, *(column.shape[1] for column in columns))
-    table = np.zeros((6, count, width))
+    table = np.zeros((6, len(columns), width))
     for index, column in enumerate(columns):
         table[:, index, : column.shape[1]] = column
     low, high, mass, to_low, to_high, rows = table.reshape(6, *shape, width)
