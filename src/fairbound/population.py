@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from fairbound.arrays import Floats
-from fairbound.cells import encode_groups, encode_labels, number, numbers, same_length, weights
+from fairbound.cells import encode_groups, encode_labels, numbers, same_length, weights
 from fairbound.errors import InputError, shown
-from fairbound.knowledge import Knowledge, LossTable, MeanAndVariance, MeanOnly, tabulate
+from fairbound.knowledge import Knowledge, LossTable
 from fairbound.losses import Loss, find_loss
 from fairbound.marginals import MarginalSet
+from fairbound.moments import read_moments
 from fairbound.predictions import differs, probabilities
 from fairbound.problem import Atoms, Problem
 from fairbound.rounding import lowered, raised
+from fairbound.tally import Tally, check_finite, check_losses, read_ceiling, tally_rows
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Population:
         Number of rows it was made from; None if it was made from moments.
     loss_name
         What the loss is called.
+    excluded_rows
+        Number of rows that were left out because a value was missing (only if that was asked for).
     """
 
     groups: tuple[Hashable, ...]
@@ -49,6 +53,7 @@ class Population:
     ceiling: float
     rows: int | None = None
     loss_name: str = "loss"
+    excluded_rows: int = 0
 
     @property
     def mass(self) -> Floats:
@@ -109,42 +114,8 @@ class Population:
         >>> Population.from_moments([[0.4, 0.2], [0.3, 0.1]], [[0.1, 0.3], [0.1, 0.5]])
         Population(2 groups x 2 labels, from moments, loss=0.180000, ceiling=1)
         """
-        masses = numbers("mass", mass)
-        if masses.ndim != 2 or min(masses.shape) < 2:
-            message = (
-                f"mass has shape {masses.shape}; it needs a row per group and a column per label, two or more each"
-            )
-            raise InputError(message)
-        if (masses < 0).any():
-            message = f"mass has the negative entry {shown(masses.min())}; masses are probabilities"
-            raise InputError(message)
-        if abs(masses.sum() - 1.0) > 1e-9:
-            message = f"mass adds up to {shown(masses.sum())}, not to 1; divide it by its sum if it holds counts"
-            raise InputError(message)
-        top = _ceiling(ceiling)
-        if not math.isfinite(top):
-            message = "ceiling must be finite here: without it nothing follows from moments under general shifting"
-            raise InputError(message)
-        means = _moment("mean", mean, masses)
-        if (means > top).any():
-            message = (
-                f"mean has the entry {shown(means.max())} above the ceiling {top!r}; "
-                "raise ceiling if losses can be larger"
-            )
-            raise InputError(message)
-        knowledge: Knowledge = MeanOnly(means)
-        if variance is not None:
-            variances = _moment("variance", variance, masses)
-            limit = means * (top - means)
-            if (variances > limit * (1 + 1e-9) + 1e-15).any():
-                cell = np.unravel_index(int((variances - limit).argmax()), masses.shape)
-                message = (
-                    f"variance[{cell[0]}, {cell[1]}]={shown(variances[cell])} is impossible: losses in [0, {top:g}] "
-                    f"with mean {shown(means[cell])} have a variance of at most {shown(limit[cell])}; "
-                    "mend it, or raise ceiling"
-                )
-                raise InputError(message)
-            knowledge = MeanAndVariance(means, np.minimum(variances, limit))
+        top = read_ceiling(ceiling)
+        masses, knowledge = read_moments(mass, mean, variance, top)
         names = _names("groups", groups, masses.shape[0]), _names("labels", labels, masses.shape[1])
         return _checked(cls(*names, masses, knowledge, top))
 
@@ -185,26 +156,14 @@ class Population:
         if losses.ndim != 1:
             message = f"loss must have one entry per row, but its shape is {losses.shape}"
             raise InputError(message)
-        top = _ceiling(ceiling)
-        outside = (losses < 0) | (losses > top)
-        if outside.any():
-            row = int(np.argmax(outside))
-            message = (
-                f"loss[{row}]={shown(losses[row])} is outside [0, {top:g}]; "
-                "set ceiling to the largest loss there can be"
-            )
-            raise InputError(message)
-        labels, groups = (
-            encode_labels("y_true", y_true),
-            encode_groups("sensitive_features", sensitive_features),
-        )
+        top = read_ceiling(ceiling)
+        check_losses(losses, top)
+        labels = encode_labels("y_true", y_true)
+        groups = encode_groups("sensitive_features", sensitive_features)
         same_length(loss=len(losses), y_true=len(labels.codes), sensitive_features=len(groups.codes))
         weight = None if sample_weight is None else weights("sample_weight", sample_weight, len(losses))
-        shape = len(groups.names), len(labels.names)
-        cell = groups.codes * shape[1] + labels.codes
-        table = tabulate(losses, cell, weight, shape)
-        total = table.weight.sum(axis=2)
-        return _checked(cls(groups.names, labels.names, total, table, top, len(losses), loss_name))
+        table = tally_rows(losses, labels, groups, weight)
+        return cls._of(Tally(groups.names, labels.names, table, top, len(losses), loss_name))
 
     @classmethod
     def from_predictions(
@@ -247,12 +206,7 @@ class Population:
             losses = differs(y_true, y_pred, len(labels.codes))
         else:
             losses = chosen.rows(probabilities(y_pred, labels.names, len(labels.codes)), labels.codes)
-            infinite = ~np.isfinite(losses)
-            if infinite.any():
-                row = int(np.argmax(infinite))
-                cure = "its true label was given probability 0; pass clip" if losses[row] > 0 else "mend the loss"
-                message = f"the {chosen.name} loss of row {row} is {losses[row]}: {cure}"
-                raise InputError(message)
+            check_finite(losses, chosen.name)
         return cls.from_losses(
             losses,
             y_true,
@@ -260,6 +214,15 @@ class Population:
             ceiling=chosen.ceiling,
             sample_weight=sample_weight,
             loss_name=chosen.name,
+        )
+
+    @classmethod
+    def _of(cls, tally: Tally) -> Population:
+        """Make a population of what was counted."""
+        weight = tally.table.weight.sum(axis=2)
+        names = tally.groups, tally.labels
+        return _checked(
+            cls(*names, weight, tally.table, tally.ceiling, tally.rows, tally.loss_name, tally.excluded_rows)
         )
 
     def describe(self, shift: str) -> str:
@@ -302,37 +265,6 @@ class Population:
             upper, lower = self.knowledge.atoms(self.mass, self.ceiling)
             top = self.knowledge.largest
         return Problem(upper, lower, np.where(empty, self.ceiling, top) if empty.any() else top, False, groups, labels)
-
-
-def _ceiling(value: float) -> float:
-    """Return a positive ceiling, perhaps infinite."""
-    meaning = "it must be positive: it is the largest loss there can be"
-    top = number("ceiling", value, 0.0, math.inf, meaning)
-    if not top > 0:
-        message = f"ceiling={shown(value)}: {meaning}"
-        raise InputError(message)
-    if not 1e-30 < top < 1e30 and math.isfinite(top):
-        message = f"ceiling={shown(value)} is out of the range of careful arithmetic; measure the loss in other units"
-        raise InputError(message)
-    return top
-
-
-def _moment(name: str, values: Any, mass: Floats) -> Floats:
-    """Return an array of non-negative moments; what stands in empty cells does not matter."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        message = f"{name} must hold one number per cell, shape {mass.shape}; {shown(values)} does not"
-        raise InputError(message) from None
-    if array.shape != mass.shape:
-        message = f"{name} has shape {array.shape}, but mass has {mass.shape}; they need one entry per cell each"
-        raise InputError(message)
-    array = np.where(mass > 0, array, 0.0)
-    array = numbers(name, array)
-    if (array < 0).any():
-        message = f"{name} has the negative entry {shown(array.min())}; it cannot be negative"
-        raise InputError(message)
-    return array
 
 
 def _names(argument: str, names: Sequence[Hashable] | None, size: int) -> tuple[Hashable, ...]:
