@@ -123,14 +123,41 @@ def number_names(values: Sequence[Hashable], declared: Iterable[Hashable] | None
     return Categories(names, np.array([position[v] for v in values], dtype=np.int64))
 
 
-def encode_labels(name: str, values: Any) -> Categories:
+def encode_labels(name: str, values: Any, declared: Sequence[Hashable] | None = None) -> Categories:
     """Number the labels; at least two are needed."""
-    labels = encode(name, values)
+    labels = declare("labels", encode(name, values), declared)
     at_least_two(name, "label", labels)
     return labels
 
 
-def encode_groups(name: str, values: Any) -> Categories:
+def declare(argument: str, found: Categories, declared: Sequence[Hashable] | None) -> Categories:
+    """Number the names as the user declared them; some of these may not occur."""
+    if declared is None:
+        return found
+    names = check_names(argument, declared)
+    unknown = [name for name in found.names if name not in names]
+    if unknown:
+        message = (
+            f"{argument}={shown(list(names))} lacks {unknown[0]!r}, which occurs in the rows; add it, or drop its rows"
+        )
+        raise InputError(message)
+    place = np.array([names.index(name) for name in found.names], dtype=np.int64)
+    return Categories(names, place[found.codes])
+
+
+def check_names(argument: str, names: Any, size: int | None = None) -> tuple[Hashable, ...]:
+    """Return different names, as many as are needed."""
+    usable = isinstance(names, Iterable) and not isinstance(names, str | bytes)
+    names = list(names) if usable else names
+    distinct = len({repr(n) for n in names if isinstance(n, Hashable)}) if usable else 0
+    if distinct < 2 or distinct != len(names) or distinct != (size or distinct):
+        count = "two or more" if size is None else str(size)
+        message = f"{argument}={shown(names)} must be a list of {count} different names"
+        raise InputError(message)
+    return tuple(names)
+
+
+def encode_groups(name: str, values: Any, declared: Sequence[Hashable] | None = None) -> Categories:
     """Number the groups; several columns give intersectional groups, named by tuples."""
     columns = getattr(values, "column_names", getattr(values, "columns", None))  # Arrow's tables have both
     if columns is not None:
@@ -150,7 +177,7 @@ def encode_groups(name: str, values: Any) -> Categories:
     if len(lengths) > 1:
         message = f"the columns of {name} differ in length: {sorted(lengths)}"
         raise InputError(message)
-    groups = intersect(parts)
+    groups = declare("groups", intersect(parts), declared)
     at_least_two(name, "group", groups)
     return groups
 

@@ -15,15 +15,18 @@ from fairbound.document import (
     digest,
     read_population,
     read_proof,
+    read_sampling,
     read_witness,
     write_population,
     write_proof,
+    write_sampling,
     write_witness,
 )
 from fairbound.errors import InfeasibleError
 from fairbound.population import Population
 from fairbound.proof import Proof
 from fairbound.reader import CURVE_FORMAT, FORMAT, VERSION, read_documents
+from fairbound.regions import StandIn
 from fairbound.version import __version__
 from fairbound.witness import Witness
 
@@ -70,6 +73,12 @@ class Certificate:
         What was known of the data.
     proof
         The multipliers that prove the bound by weak duality.
+    confidence
+        The probability, over the draw of the rows, with which the bound holds; None if the rows are all there is.
+    region
+        The confidence region's name.
+    stand_in
+        What takes P's place if P is known through a sample: ``attained``, ``witness`` and ``proof`` refer to it.
     """
 
     bound: float
@@ -85,10 +94,13 @@ class Certificate:
     assumptions: tuple[str, ...]
     population: Population
     proof: Proof
+    confidence: float | None = None
+    region: str | None = None
+    stand_in: StandIn | None = None
 
     @property
     def gap(self) -> float:
-        """``bound - attained``: the true worst case lies between the two."""
+        """``bound - attained``: the worst case in the ball (around P, or around its stand-in) lies between the two."""
         return self.bound - self.attained
 
     @property
@@ -112,6 +124,7 @@ class Certificate:
             {
                 **_header(FORMAT),
                 "population": population,
+                "sampling": self._sampling(),
                 **self._parts(),
                 "digest": digest(population),
             },
@@ -137,19 +150,25 @@ class Certificate:
                 "rho": self.rho,
                 "group_skew": self.group_skew,
                 "label_skew": self.label_skew,
-                "confidence": None,
+                "confidence": self.confidence,
                 "tolerance": self.tol,
             },
             "claim": {"bound": self.bound, "attained": self.attained},
-            "witness": write_witness(self.witness, self.population),
+            "witness": write_witness(
+                self.witness, self.population if self.stand_in is None else self.stand_in.population
+            ),
             "proof": write_proof(self.proof),
             "assumptions": list(self.assumptions),
         }
 
+    def _sampling(self) -> dict[str, Any] | None:
+        return None if self.stand_in is None else write_sampling(self.stand_in, str(self.region))
+
     def __repr__(self) -> str:
+        sure = "" if self.confidence is None else f", confidence={self.confidence:g}"
         return (
             f"Certificate(bound={self.bound:.6f}, attained={self.attained:.6f}, rho={self.rho:g}, "
-            f"shift={self.shift!r}, status={self.status.name})"
+            f"shift={self.shift!r}{sure}, status={self.status.name})"
         )
 
 
@@ -197,7 +216,13 @@ class CertificateCurve:
             {"infeasible": float(rho)} if c is None else c._parts()
             for rho, c in zip(self.rho, self.certificates, strict=True)
         ]
-        whole = {"population": population, "distance": self.distance, "points": points, "digest": digest(population)}
+        whole = {
+            "population": population,
+            "sampling": first._sampling(),
+            "distance": self.distance,
+            "points": points,
+            "digest": digest(population),
+        }
         return json.dumps({**_header(CURVE_FORMAT), **whole}, allow_nan=False)
 
     @classmethod
@@ -235,7 +260,7 @@ def _header(name: str) -> dict[str, str]:
 
 def _read_certificate(document: dict[str, Any], population: Population) -> Certificate:
     """Build a certificate from a well-formed document."""
-    question, claim = document["question"], document["claim"]
+    question, claim, sampling = document["question"], document["claim"], document["sampling"]
     return Certificate(
         bound=float(claim["bound"]),
         attained=float(claim["attained"]),
@@ -250,4 +275,7 @@ def _read_certificate(document: dict[str, Any], population: Population) -> Certi
         assumptions=tuple(document["assumptions"]),
         population=population,
         proof=read_proof(document["proof"]),
+        confidence=question["confidence"],
+        region=None if sampling is None else sampling["region"],
+        stand_in=None if sampling is None else read_sampling(sampling, population),
     )

@@ -12,6 +12,7 @@ from fairbound.certificate import Certificate, CertificateCurve
 from fairbound.errors import InfeasibleError, InputError, ThresholdError, shown
 from fairbound.population import Population
 from fairbound.question import EmptyCells, Shift, Support, pose, read_radii
+from fairbound.regions import Region
 
 #: How closely the largest certified radius is found.
 RADIUS_ACCURACY = 1e-6
@@ -26,6 +27,8 @@ def certify(
     label_skew: float | None = None,
     support: Support = "any",
     empty_cells: EmptyCells = "refuse",
+    confidence: float | None = None,
+    region: str | Region = "auto",
     tol: float = 1e-6,
     budget: int | None = None,
 ) -> Certificate:
@@ -48,6 +51,12 @@ def certify(
     empty_cells
         What to do with a cell without data where its losses would be needed: "refuse", or "ceiling" to assume the
         worst loss. General shifting with support "any" needs no choice: it assumes the worst anyway.
+    confidence
+        None takes the rows for the whole population. A level such as 0.95 takes them for independent draws from an
+        unknown P: the bound then holds with at least that probability over the draw, for all radii at once.
+    region
+        How the sample speaks of P: "auto", "sphere", "hoeffding", or a region such as ``Sphere(intervals=4)``. Only
+        used with ``confidence``.
     tol
         The gap between bound and attained value to aim at.
     budget
@@ -80,12 +89,14 @@ def certify(
         empty_cells=empty_cells,
         tol=tol,
         budget=budget,
+        confidence=confidence,
+        region=region,
     )
     if np.ndim(rho):
         message = f"rho={shown(rho)} must be one number; use certify_curve for several"
         raise InputError(message)
     radius = read_radii([rho])
-    distance = question.nearest.distance
+    distance = question.distance
     if radius[0] < distance:
         message = (
             f"rho={shown(rho)} is too small: the nearest distribution with equal base rates"
@@ -105,6 +116,8 @@ def certify_curve(
     label_skew: float | None = None,
     support: Support = "any",
     empty_cells: EmptyCells = "refuse",
+    confidence: float | None = None,
+    region: str | Region = "auto",
     tol: float = 1e-6,
     budget: int | None = None,
 ) -> CertificateCurve:
@@ -128,14 +141,16 @@ def certify_curve(
         empty_cells=empty_cells,
         tol=tol,
         budget=budget,
+        confidence=confidence,
+        region=region,
     )
     radii = read_radii(rhos)
-    feasible = np.flatnonzero(radii >= question.nearest.distance)
+    feasible = np.flatnonzero(radii >= question.distance)
     certificates: list[Certificate | None] = [None] * len(radii)
     if len(feasible):
         for index, answer in zip(feasible, question.answers(radii[feasible]), strict=True):
             certificates[index] = question.certificate(float(radii[index]), answer)
-    return CertificateCurve(radii, question.nearest.distance, tuple(certificates))
+    return CertificateCurve(radii, question.distance, tuple(certificates))
 
 
 def largest_certified_rho(
@@ -147,6 +162,8 @@ def largest_certified_rho(
     label_skew: float | None = None,
     support: Support = "any",
     empty_cells: EmptyCells = "refuse",
+    confidence: float | None = None,
+    region: str | Region = "auto",
     tol: float = 1e-6,
     budget: int | None = None,
 ) -> float:
@@ -176,11 +193,13 @@ def largest_certified_rho(
         empty_cells=empty_cells,
         tol=tol,
         budget=budget,
+        confidence=confidence,
+        region=region,
     )
     target = number("threshold", threshold, 0.0, np.inf, "it is a loss")
     if target >= question.problem.ceiling.max():
         return 1.0
-    low, high = question.nearest.distance, 1.0
+    low, high = question.distance, 1.0
     certified: float | None = None
     while high - low > RADIUS_ACCURACY:
         grid = np.linspace(low, high, 18)[1:-1]

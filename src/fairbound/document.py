@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from fairbound.knowledge import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.population import Population
 from fairbound.proof import PartitionProof, Proof, TangentProof
 from fairbound.reader import canonical
+from fairbound.regions import StandIn
+from fairbound.sample import Sample
 from fairbound.witness import Witness
 
 
@@ -38,7 +41,20 @@ def _read_name(name: Any) -> Hashable:
 
 def write_population(population: Population) -> dict[str, Any]:
     """Write the statistics of a population."""
-    knowledge = population.knowledge
+    return {
+        "groups": [_write_name(name) for name in population.groups],
+        "labels": [_write_name(name) for name in population.labels],
+        "ceiling": population.ceiling if math.isfinite(population.ceiling) else None,
+        "rows": population.rows,
+        "excluded_rows": population.excluded_rows,
+        "weighted": population.weighted,
+        "loss": population.loss_name,
+        "weight": population.weight.tolist(),
+        "knowledge": _write_knowledge(population.knowledge),
+    }
+
+
+def _write_knowledge(knowledge: Knowledge) -> dict[str, Any]:
     known: dict[str, Any]
     if isinstance(knowledge, LossTable):
         columns = np.stack([knowledge.low, knowledge.high, knowledge.weight, knowledge.to_high], axis=-1)
@@ -48,21 +64,25 @@ def write_population(population: Population) -> dict[str, Any]:
         known = {"kind": "mean_variance", "mean": knowledge.mean.tolist(), "variance": knowledge.variance.tolist()}
     else:
         known = {"kind": "mean", "mean": knowledge.mean.tolist()}
-    return {
-        "groups": [_write_name(name) for name in population.groups],
-        "labels": [_write_name(name) for name in population.labels],
-        "ceiling": population.ceiling if math.isfinite(population.ceiling) else None,
-        "rows": population.rows,
-        "loss": population.loss_name,
-        "weight": population.weight.tolist(),
-        "knowledge": known,
-    }
+    return known
 
 
 def read_population(document: dict[str, Any]) -> Population:
     """Read the statistics of a population (already known to be well-formed)."""
-    known = document["knowledge"]
-    knowledge: Knowledge
+    return Population(
+        tuple(_read_name(name) for name in document["groups"]),
+        tuple(_read_name(name) for name in document["labels"]),
+        _floats(document["weight"]),
+        _read_knowledge(document["knowledge"]),
+        math.inf if document["ceiling"] is None else float(document["ceiling"]),
+        document["rows"],
+        document["loss"],
+        document["excluded_rows"],
+        document["weighted"],
+    )
+
+
+def _read_knowledge(known: dict[str, Any]) -> Knowledge:
     if known["kind"] == "losses":
         cells = known["cells"]
         width = max(1, *(len(cell) for row in cells for cell in row))
@@ -71,20 +91,33 @@ def read_population(document: dict[str, Any]) -> Population:
             for y, cell in enumerate(row):
                 table[s, y, : len(cell)] = np.array(cell).reshape(-1, 4)
         low, high, weight, to_high = np.moveaxis(table, -1, 0)
-        knowledge = LossTable(low, high, weight, 1.0 - to_high, to_high, int(known["rows"]))
-    elif known["kind"] == "mean_variance":
-        knowledge = MeanAndVariance(_floats(known["mean"]), _floats(known["variance"]))
-    else:
-        knowledge = MeanOnly(_floats(known["mean"]))
-    return Population(
-        tuple(_read_name(name) for name in document["groups"]),
-        tuple(_read_name(name) for name in document["labels"]),
-        _floats(document["weight"]),
-        knowledge,
-        math.inf if document["ceiling"] is None else float(document["ceiling"]),
-        document["rows"],
-        document["loss"],
-    )
+        return LossTable(low, high, weight, 1.0 - to_high, to_high, int(known["rows"]))
+    if known["kind"] == "mean_variance":
+        return MeanAndVariance(_floats(known["mean"]), _floats(known["variance"]))
+    return MeanOnly(_floats(known["mean"]))
+
+
+def write_sampling(stand_in: StandIn, region: str) -> dict[str, Any]:
+    """Write what takes P's place, and the counts it was made from."""
+    sample = stand_in.sample
+    return {
+        "region": region,
+        "affinity": stand_in.affinity,
+        "weight": stand_in.population.weight.tolist(),
+        "knowledge": _write_knowledge(stand_in.population.knowledge),
+        "losses": None if sample is None else sample.losses.tolist(),
+        "counts": None if sample is None else sample.counts.astype(np.int64).tolist(),
+        "seed": None if sample is None else sample.seed,
+    }
+
+
+def read_sampling(document: dict[str, Any], population: Population) -> StandIn:
+    """Read what takes P's place."""
+    known = replace(population, weight=_floats(document["weight"]), knowledge=_read_knowledge(document["knowledge"]))
+    sample = None
+    if document["counts"] is not None:
+        sample = Sample(_floats(document["counts"]), _floats(document["losses"]), document["seed"])
+    return StandIn(known, float(document["affinity"]), sample, ())
 
 
 def _floats(values: Any) -> Floats:

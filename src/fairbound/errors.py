@@ -41,3 +41,7 @@ class ThresholdError(ValueError):
     def __init__(self, message: str, distance: float) -> None:
         super().__init__(message)
         self.distance = distance
+
+
+class SmallCellWarning(UserWarning):
+    """A cell of group and label has very few rows; the message names it and counts them."""

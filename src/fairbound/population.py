@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from fairbound.arrays import Floats
-from fairbound.cells import encode_groups, encode_labels, numbers, same_length, weights
-from fairbound.errors import InputError, shown
-from fairbound.knowledge import Knowledge, LossTable
+from fairbound.cells import check_names, encode_groups, encode_labels, numbers, same_length, weights
+from fairbound.errors import InputError
+from fairbound.knowledge import Knowledge, LossTable, MeanOnly
 from fairbound.losses import Loss, find_loss
 from fairbound.marginals import MarginalSet
 from fairbound.moments import read_moments
 from fairbound.predictions import differs, probabilities
 from fairbound.problem import Atoms, Problem
 from fairbound.rounding import lowered, raised
-from fairbound.tally import Tally, check_finite, check_losses, read_ceiling, tally_rows
+from fairbound.tally import ZERO_ONE, Tally, check_finite, check_losses, read_ceiling, tally_rows
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class Population:
         What the loss is called.
     excluded_rows
         Number of rows that were left out because a value was missing (only if that was asked for).
+    weighted
+        Whether the rows had weights.
     """
 
     groups: tuple[Hashable, ...]
@@ -54,6 +56,7 @@ class Population:
     rows: int | None = None
     loss_name: str = "loss"
     excluded_rows: int = 0
+    weighted: bool = False
 
     @property
     def mass(self) -> Floats:
@@ -73,7 +76,13 @@ class Population:
     @property
     def base_rates(self) -> Floats:
         """The distribution of the labels in each group, shape (S, C)."""
-        return self.weight / self.weight.sum(axis=1, keepdims=True)
+        total = self.weight.sum(axis=1, keepdims=True)
+        return np.where(total > 0, self.weight / np.where(total > 0, total, 1.0), np.nan)
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether the loss is known to be 0 or the ceiling, or may be taken to be: of a mean that is the worst."""
+        return self.loss_name == ZERO_ONE or isinstance(self.knowledge, MeanOnly)
 
     @property
     def empty_cells(self) -> tuple[tuple[Hashable, Hashable], ...]:
@@ -116,8 +125,11 @@ class Population:
         """
         top = read_ceiling(ceiling)
         masses, knowledge = read_moments(mass, mean, variance, top)
-        names = _names("groups", groups, masses.shape[0]), _names("labels", labels, masses.shape[1])
-        return _checked(cls(*names, masses, knowledge, top))
+        names = [
+            tuple(range(size)) if given is None else check_names(argument, given, size)
+            for argument, given, size in zip(("groups", "labels"), (groups, labels), masses.shape, strict=True)
+        ]
+        return _checked(cls(names[0], names[1], masses, knowledge, top))
 
     @classmethod
     def from_losses(
@@ -129,6 +141,8 @@ class Population:
         ceiling: float = 1.0,
         sample_weight: Any = None,
         loss_name: str = "loss",
+        groups: Sequence[Hashable] | None = None,
+        labels: Sequence[Hashable] | None = None,
     ) -> Population:
         """Build a population from the loss of each row.
 
@@ -145,6 +159,10 @@ class Population:
             shifting with observed support, can be certified).
         sample_weight
             Weights of the rows.
+        loss_name
+            What to call the loss. "zero_one" says that there is nothing between 0 and the ceiling.
+        groups, labels
+            All groups and labels there are, in the order wanted, if some may be absent from the rows.
 
         Examples
         --------
@@ -157,13 +175,14 @@ class Population:
             message = f"loss must have one entry per row, but its shape is {losses.shape}"
             raise InputError(message)
         top = read_ceiling(ceiling)
-        check_losses(losses, top)
-        labels = encode_labels("y_true", y_true)
-        groups = encode_groups("sensitive_features", sensitive_features)
-        same_length(loss=len(losses), y_true=len(labels.codes), sensitive_features=len(groups.codes))
+        check_losses(losses, top, loss_name)
+        label = encode_labels("y_true", y_true, labels)
+        group = encode_groups("sensitive_features", sensitive_features, groups)
+        same_length(loss=len(losses), y_true=len(label.codes), sensitive_features=len(group.codes))
         weight = None if sample_weight is None else weights("sample_weight", sample_weight, len(losses))
-        table = tally_rows(losses, labels, groups, weight)
-        return cls._of(Tally(groups.names, labels.names, table, top, len(losses), loss_name))
+        table = tally_rows(losses, label, group, weight)
+        tally = Tally(group.names, label.names, table, top, len(losses), loss_name, weighted=weight is not None)
+        return cls._of(tally, some_absent=(groups is not None, labels is not None))
 
     @classmethod
     def from_predictions(
@@ -175,6 +194,8 @@ class Population:
         loss: str | Loss = "zero_one",
         clip: float | None = None,
         sample_weight: Any = None,
+        groups: Sequence[Hashable] | None = None,
+        labels: Sequence[Hashable] | None = None,
     ) -> Population:
         """Build a population from true labels and predictions.
 
@@ -193,6 +214,8 @@ class Population:
             Cut the loss off here; this is its ceiling. General shifting needs it for ``cross_entropy``.
         sample_weight
             Weights of the rows.
+        groups, labels
+            All groups and labels there are, in the order wanted, if some may be absent from the rows.
 
         Examples
         --------
@@ -201,11 +224,11 @@ class Population:
         Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
         """
         chosen = find_loss(loss, clip)
-        labels = encode_labels("y_true", y_true)
+        label = encode_labels("y_true", y_true, labels)
         if chosen.rows is None:
-            losses = differs(y_true, y_pred, len(labels.codes))
+            losses = differs(y_true, y_pred, len(label.codes))
         else:
-            losses = chosen.rows(probabilities(y_pred, labels.names, len(labels.codes)), labels.codes)
+            losses = chosen.rows(probabilities(y_pred, label.names, len(label.codes)), label.codes)
             check_finite(losses, chosen.name)
         return cls.from_losses(
             losses,
@@ -214,16 +237,20 @@ class Population:
             ceiling=chosen.ceiling,
             sample_weight=sample_weight,
             loss_name=chosen.name,
+            groups=groups,
+            labels=labels,
         )
 
     @classmethod
-    def _of(cls, tally: Tally) -> Population:
-        """Make a population of what was counted."""
+    def _of(cls, tally: Tally, *, some_absent: tuple[bool, bool] = (False, False)) -> Population:
+        """Make a population of what was counted; declared groups and labels may be absent."""
         weight = tally.table.weight.sum(axis=2)
         names = tally.groups, tally.labels
-        return _checked(
-            cls(*names, weight, tally.table, tally.ceiling, tally.rows, tally.loss_name, tally.excluded_rows)
+        left_out = tally.excluded_rows
+        population = cls(
+            *names, weight, tally.table, tally.ceiling, tally.rows, tally.loss_name, left_out, tally.weighted
         )
+        return _checked(population, some_absent)
 
     def describe(self, shift: str) -> str:
         """Say in a sentence what is used of the losses."""
@@ -267,21 +294,12 @@ class Population:
         return Problem(upper, lower, np.where(empty, self.ceiling, top) if empty.any() else top, False, groups, labels)
 
 
-def _names(argument: str, names: Sequence[Hashable] | None, size: int) -> tuple[Hashable, ...]:
-    """Return names for the rows or columns."""
-    if names is None:
-        return tuple(range(size))
-    if len(names) != size or len(set(map(repr, names))) != size or not all(isinstance(n, Hashable) for n in names):
-        message = f"{argument}={shown(list(names))} must be {size} different names"
-        raise InputError(message)
-    return tuple(names)
-
-
-def _checked(population: Population) -> Population:
-    """Refuse groups and labels without any weight."""
-    for what, names, axis in (("group", population.groups, 1), ("label", population.labels, 0)):
+def _checked(population: Population, some_absent: tuple[bool, bool] = (False, False)) -> Population:
+    """Refuse groups and labels without any weight, unless the user declared them."""
+    sides = ("group", population.groups, 1, some_absent[0]), ("label", population.labels, 0, some_absent[1])
+    for what, names, axis, absent in sides:
         for name, weight in zip(names, population.weight.sum(axis=axis), strict=True):
-            if not weight > 0:
+            if not weight > 0 and not absent:
                 message = f"the {what} {name!r} has no mass; leave it out"
                 raise InputError(message)
     return population

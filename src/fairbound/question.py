@@ -17,6 +17,7 @@ from fairbound.nearest import NearestFair, nearest_shares
 from fairbound.population import Population
 from fairbound.problem import Problem
 from fairbound.proof import Axis, Proof, TangentProof
+from fairbound.regions import Region, StandIn, check_sample, find_region, read_confidence, small_cells
 from fairbound.rounding import least_affinity
 from fairbound.search import Search
 from fairbound.tree import partition
@@ -41,7 +42,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """A validated call: everything but the radii."""
+    """A validated call: everything but the radii.
+
+    With a confidence, ``problem`` and ``nearest`` are those of the stand-in, at its larger radii.
+    """
 
     population: Population
     shift: Shift
@@ -53,9 +57,20 @@ class Question:
     budget: int
     problem: Problem
     nearest: NearestFair
+    confidence: float | None = None
+    region: str | None = None
+    stand_in: StandIn | None = None
+
+    @property
+    def distance(self) -> float:
+        """The smallest radius at which there is something to certify."""
+        near = self.nearest.distance
+        return near if self.stand_in is None else self.stand_in.least_radius(near)
 
     def answers(self, rhos: Floats) -> list[Answer]:
         """Solve for feasible radii, with the longer side of the table as the groups."""
+        if self.stand_in is not None:
+            rhos = np.maximum(self.stand_in.radius(rhos), self.nearest.distance)
         axis: Axis = "label" if self.problem.groups.size >= self.problem.labels.size else "group"
         problem, nearest = self.problem, self.nearest
         if axis == "group":
@@ -92,6 +107,9 @@ class Question:
             assumptions=self.assumptions,
             population=self.population,
             proof=answer.proof,
+            confidence=self.confidence,
+            region=self.region,
+            stand_in=self.stand_in,
         )
 
     @property
@@ -121,11 +139,26 @@ class Question:
         for name, skew in (("group", self.group_skew), ("label", self.label_skew)):
             if skew is not None:
                 sentences.append(f"Any two {name} shares of Q differ by at most {skew:g}.")
-        sentences.append(
-            "P is taken to be exactly the distribution of the given rows or statistics: no allowance is made for "
-            "sampling error. Rows should be held out from training."
+        return (*sentences, *self._sampling_assumptions)
+
+    @property
+    def _sampling_assumptions(self) -> tuple[str, ...]:
+        """Whether P is known, or how a sample speaks of it."""
+        if self.stand_in is None:
+            return (
+                "P is taken to be exactly the distribution of the given rows or statistics: no allowance is made for "
+                "sampling error. Rows should be held out from training.",
+            )
+        return (
+            f"P is known through {self.population.rows} rows, taken to be independent draws from it and held out from "
+            f"training. With a probability of at least {self.confidence:g} over their draw, the bound holds for every "
+            "rho at once.",
+            "P's groups and labels are those named here.",
+            *self.stand_in.sentences,
+            "The attained loss belongs to a distribution in the larger ball that allows for sampling error; the worst "
+            "case around P itself may be smaller.",
+            *(f"Few rows in a cell: {text}." for text in small_cells(self.population)),
         )
-        return tuple(sentences)
 
 
 def _usual_budget(problem: Problem) -> int:
@@ -173,6 +206,8 @@ def pose(
     empty_cells: str,
     tol: float,
     budget: int | None,
+    confidence: float | None = None,
+    region: str | Region = "auto",
 ) -> Question:
     """Validate everything but the radii: the one validator of this module."""
     if not isinstance(population, Population):
@@ -189,8 +224,15 @@ def pose(
     tol = number("tol", tol, 1e-12, 1.0, "it is the gap between bound and attained value to aim at")
     meaning = "it is the number of pieces that the search may use for each rho, and None chooses by size"
     pieces = None if budget is None else int(number("budget", budget, 1, 1e9, meaning))
-    problem = population.problem(shift, support, empty_cells, group_skew, label_skew)
-    nearest = nearest_shares(population.mass, problem.groups, problem.labels)
+    chosen = find_region(region)
+    stand_in: StandIn | None = None
+    if confidence is not None:
+        confidence = read_confidence(confidence)
+        check_sample(population, support)
+        stand_in, empty_cells = chosen.stand_in(population, confidence, shift), "ceiling"
+    known = population if stand_in is None else stand_in.population
+    problem = known.problem(shift, support, empty_cells, group_skew, label_skew)
+    nearest = nearest_shares(known.mass, problem.groups, problem.labels)
     return Question(
         population,
         str(shift),  # type: ignore[arg-type]  # checked above
@@ -202,6 +244,9 @@ def pose(
         pieces or _usual_budget(problem),
         problem,
         nearest,
+        confidence,
+        None if stand_in is None else chosen.name,
+        stand_in,
     )
 
 

@@ -13,6 +13,9 @@ from fairbound.cells import Categories, number
 from fairbound.errors import InputError, shown
 from fairbound.knowledge import LossTable, tabulate
 
+#: The name of the loss that is 0 or the ceiling and nothing between: finite samples say more about it.
+ZERO_ONE = "zero_one"
+
 
 @dataclass(frozen=True)
 class Tally:
@@ -25,6 +28,7 @@ class Tally:
     rows: int
     loss_name: str
     excluded_rows: int = 0
+    weighted: bool = False
 
 
 def tally_rows(losses: Floats, labels: Categories, groups: Categories, weight: Floats | None) -> LossTable:
@@ -46,8 +50,14 @@ def read_ceiling(value: object) -> float:
     return top
 
 
-def check_losses(losses: Floats, top: float) -> None:
-    """Refuse losses below 0 or above the ceiling."""
+def check_losses(losses: Floats, top: float, loss_name: str) -> None:
+    """Refuse losses below 0 or above the ceiling, and 0-1 losses that are neither."""
+    if loss_name == ZERO_ONE and not ((losses == 0) | (losses == top)).all():
+        row = int(np.argmax((losses != 0) & (losses != top)))
+        message = (
+            f"loss[{row}]={shown(losses[row])} is neither 0 nor {top:g}; choose another loss_name than {ZERO_ONE!r}"
+        )
+        raise InputError(message)
     outside = (losses < 0) | (losses > top)
     if outside.any():
         row = int(np.argmax(outside))

@@ -1,0 +1,91 @@
+"""The sample: rows counted by cell and loss, with losses rounded at random to a few values, mean kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairbound.arrays import Floats, Integers
+from fairbound.knowledge import LossTable
+from fairbound.population import Population
+from fairbound.rounding import UNIT
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Numbers of rows by cell and loss.
+
+    Attributes
+    ----------
+    counts
+        Shape (S, C, B). Whole numbers for a real sample, expected ones for a planned sample.
+    losses
+        The B losses, from 0 to the ceiling.
+    seed
+        Of the random rounding; None if no loss had to be rounded.
+    """
+
+    counts: Floats
+    losses: Floats
+    seed: int | None
+
+    @property
+    def by_cell(self) -> Floats:
+        """The same with one row per cell."""
+        return self.counts.reshape(-1, len(self.losses))
+
+
+def intervals_for(population: Population, rows: float) -> int:
+    """Return how many intervals the losses are rounded to: more rows can tell more losses apart.
+
+    It follows from the number of rows and from the loss's name alone; looking at the losses would spoil validity.
+    """
+    return 1 if population.two_valued else max(2, round(0.8 * rows**0.2))
+
+
+def drawn(population: Population, intervals: int, seed: int) -> Sample:
+    """Round every row's loss to one of the two neighbouring values, at random so that its expectation is kept.
+
+    A cell's losses then follow a law on few values that is at least as bad as the true one: every bound grows with
+    the mean of a convex, increasing function of the loss, and spreading with the mean kept cannot lower that. Rows of a
+    histogram bin are taken to be at its upper edge.
+    """
+    table = population.knowledge
+    assert isinstance(table, LossTable)  # noqa: S101 (the caller has made sure)
+    low, part = _places(table.high, population.ceiling, intervals)
+    rows = table.weight.astype(np.int64)
+    up = np.where(part > 0, np.random.default_rng(seed).binomial(rows, part), 0)
+    counts = _collect(low, (rows - up).astype(np.float64), up.astype(np.float64), intervals)
+    random = bool(((part > 0) & (part < 1) & (rows > 0)).any())
+    return Sample(counts, _values(population.ceiling, intervals), seed if random else None)
+
+
+def expected(population: Population, rows: float, intervals: int) -> Sample:
+    """Return the counts to be expected of so many rows."""
+    upper, _ = population.knowledge.atoms(population.mass, population.ceiling)
+    low, part = _places(upper.loss, population.ceiling, intervals)
+    counts = _collect(low, upper.probability * (1.0 - part), upper.probability * part, intervals)
+    return Sample(rows * counts / counts.sum(), _values(population.ceiling, intervals), None)
+
+
+def _values(ceiling: float, intervals: int) -> Floats:
+    return np.append(ceiling * np.arange(intervals) / intervals, ceiling)
+
+
+def _places(loss: Floats, ceiling: float, intervals: int) -> tuple[Integers, Floats]:
+    """Return the place of the value below, and with which probability to choose the next one (rounded up)."""
+    values = _values(ceiling, intervals)
+    low = np.clip(np.searchsorted(values, loss, side="right") - 1, 0, intervals - 1).astype(np.int64)
+    part = (loss - values[low]) / (values[low + 1] - values[low])
+    return low, np.clip(part * (1.0 + 8.0 * UNIT), 0.0, 1.0)
+
+
+def _collect(low: Integers, first: Floats, second: Floats, intervals: int) -> Floats:
+    """Add up what goes to the values below and above in each cell."""
+    s, c, _ = low.shape
+    cell = np.arange(s * c).reshape(s, c, 1) * (intervals + 1) + low
+    size = s * c * (intervals + 1)
+    below = np.bincount(cell.ravel(), first.ravel(), size)
+    above = np.bincount((cell + 1).ravel(), second.ravel(), size)
+    return np.asarray(below + above, dtype=np.float64).reshape(s, c, intervals + 1)
