@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,10 +57,20 @@ def drawn(population: Population, intervals: int, seed: int) -> Sample:
     assert isinstance(table, LossTable)  # noqa: S101 (the caller has made sure)
     low, part = _places(table.high, population.ceiling, intervals)
     rows = table.weight.astype(np.int64)
-    up = np.where(part > 0, np.random.default_rng(seed).binomial(rows, part), 0)
+    up = np.where(part == 1.0, rows, 0)
+    uniform = _uniform(seed)
+    between = (part > 0) & (part < 1) & (rows > 0)
+    up[between] = [np.count_nonzero(uniform(n) < p) for n, p in zip(rows[between], part[between], strict=True)]
     counts = _collect(low, (rows - up).astype(np.float64), up.astype(np.float64), intervals)
-    random = bool(((part > 0) & (part < 1) & (rows > 0)).any())
-    return Sample(counts, _values(population.ceiling, intervals), seed if random else None)
+    return Sample(counts, _values(population.ceiling, intervals), seed if between.any() else None)
+
+
+def _uniform(seed: int) -> Callable[[int], Floats]:
+    """Return a source of the numbers that ``random.Random(seed).random()`` gives: anybody can repeat the rounding."""
+    generator = np.random.RandomState(0)
+    *key, position = random.Random(seed).getstate()[1]
+    generator.set_state(("MT19937", np.array(key, dtype=np.uint32), position))
+    return generator.random_sample
 
 
 def expected(population: Population, rows: float, intervals: int) -> Sample:
