@@ -68,8 +68,8 @@ def drawn(population: Population, intervals: int, seed: int) -> Sample:
 def _uniform(seed: int) -> Callable[[int], Floats]:
     """Return a source of the numbers that ``random.Random(seed).random()`` gives: anybody can repeat the rounding."""
     generator = np.random.RandomState(0)
-    *key, position = random.Random(seed).getstate()[1]
-    generator.set_state(("MT19937", np.array(key, dtype=np.uint32), position))
+    *key, position = random.Random(seed).getstate()[1]  # noqa: S311 (rounding, not secrets)
+    generator.set_state(("MT19937", np.array(key, dtype=np.uint32), position, 0, 0.0))
     return generator.random_sample
 
 
