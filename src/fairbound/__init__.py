@@ -3,22 +3,30 @@
 from fairbound.certificate import Certificate, CertificateCurve, Status
 from fairbound.certify import certify, certify_curve, largest_certified_rho
 from fairbound.checker import Verdict, Verification, verify
-from fairbound.errors import InfeasibleError, InputError, ThresholdError
+from fairbound.errors import InfeasibleError, InputError, SmallCellWarning, ThresholdError
 from fairbound.losses import LOSSES, Loss
 from fairbound.nearest import NearestFair, nearest_fair
+from fairbound.planning import expected_excess, rows_needed
 from fairbound.population import Population
+from fairbound.regions import REGIONS, Hoeffding, Region, Sphere, StandIn
 from fairbound.version import __version__
 from fairbound.witness import Witness
 
 __all__ = [
     "LOSSES",
+    "REGIONS",
     "Certificate",
     "CertificateCurve",
+    "Hoeffding",
     "InfeasibleError",
     "InputError",
     "Loss",
     "NearestFair",
     "Population",
+    "Region",
+    "SmallCellWarning",
+    "Sphere",
+    "StandIn",
     "Status",
     "ThresholdError",
     "Verdict",
@@ -27,7 +35,9 @@ __all__ = [
     "__version__",
     "certify",
     "certify_curve",
+    "expected_excess",
     "largest_certified_rho",
     "nearest_fair",
+    "rows_needed",
     "verify",
 ]

@@ -16,7 +16,6 @@ from functools import lru_cache
 from math import erfc, expm1, lgamma, log, log1p, sqrt
 
 import numpy as np
-from flint import arb
 
 from fairbound.arrays import Floats
 
@@ -133,7 +132,7 @@ def shared(x: Floats, weight: Floats, kappa: Floats, beta: Floats) -> Floats:
     """
     square = weight * beta**2
     least = (weight / kappa).max(axis=0)
-    step = np.sqrt(square.sum(axis=0) * least / np.maximum(x, 1e-300))
+    step = np.maximum(np.sqrt(square.sum(axis=0) * least / np.maximum(x, 1e-300)), ROUNDING * least)
     best = np.full(np.broadcast_shapes(least.shape, np.shape(x)), np.inf)
     for factor in TRIED:
         mu = least + factor * step
@@ -277,10 +276,10 @@ def exact_largest_share(hits: float, rows: float, error: float, most: float) -> 
         return most
 
     def excess(share: float) -> float:
-        return log(1.0 - float(arb(share).beta_lower(arb(hits + 1.0), arb(rows - hits), 1)) + 1e-300) - log(error)
+        return log_tail(hits, rows, share) - log(error)
 
-    low, high = hits / rows, most
-    left, right = excess(low), excess(high)
+    low, high = hits / rows, min(most, 1.0 - 1e-12)
+    left, right = excess(low) if hits > 0 else -log(error), excess(high)
     if not left > 0 > right:
         return most
     for _ in range(60):
@@ -293,6 +292,31 @@ def exact_largest_share(hits: float, rows: float, error: float, most: float) -> 
         if high - low < ROUNDING * high:
             break
     return min(high * (1.0 + ROUNDING), 1.0)
+
+
+def log_tail(hits: float, rows: float, share: float) -> float:
+    """Return the logarithm of ``P(Bin(rows, share) <= hits)`` for a share above ``hits / rows``.
+
+    It is the incomplete beta function of ``1 - share`` with parameters ``rows - hits`` and ``hits + 1``, by the
+    continued fraction of DLMF 8.17.22, evaluated forwards.
+    """
+    a, b, z = rows - hits, hits + 1.0, 1.0 - share
+    front = lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(z) + b * log(share) - log(a)
+    # Numerators and denominators of successive convergents, rescaled.
+    p0, p1, q0, q1 = 1.0, 1.0, 0.0, 1.0
+    value = 0.0
+    for n in range(1, 10_000):
+        m = n // 2
+        if n % 2:
+            d = -(a + m) * (a + b + m) * z / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            d = m * (b - m) * z / ((a + 2 * m - 1) * (a + 2 * m))
+        p0, p1, q0, q1 = p1, p1 + d * p0, q1, q1 + d * q0
+        p0, p1, q0, q1 = p0 / q1, p1 / q1, q0 / q1, 1.0
+        if abs(p1 - value) < 1e-15 * p1:
+            break
+        value = p1
+    return front - log(p1)
 
 
 def _mean_within(share: Floats, losses: Floats, affinity: Floats) -> Floats:
