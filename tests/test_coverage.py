@@ -123,7 +123,10 @@ def test_the_claimed_affinity_is_reached(name: str, rows: int) -> None:
     error = 0.3  # a small region, so that many draws come close to its edge
     fits = costs(truth, counts) <= budget(error, 3, 4)
     assert fits.sum() > 0.6 * draws
-    mass, mean = truth.probability.sum(axis=2).ravel(), (truth.probability[..., 1] / truth.probability.sum(axis=2)).ravel()
+    mass, mean = (
+        truth.probability.sum(axis=2).ravel(),
+        (truth.probability[..., 1] / truth.probability.sum(axis=2)).ravel(),
+    )
     for table in counts[fits]:
         total = table.sum(axis=1)
         seen = np.where(total > 0, table[:, 1] / np.maximum(total, 1), 0.0)
