@@ -10,13 +10,13 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.samples import TRUTHS, Truth
 from scipy import stats
 
 from fairbound import REGIONS, InfeasibleError, Population, SmallCellWarning, certify, certify_curve
 from fairbound.arrays import Floats
 from fairbound.regions import find_region
 from fairbound.sphere import MassTree, budget, largest_means, least_affinity_of_classes, loss_counts
+from tests.samples import TRUTHS, Truth
 
 CONFIDENCE = 0.9
 RADII = (0.15, 0.3)
