@@ -39,13 +39,13 @@ PUBLIC = [
 
 #: Left to right as data flows: a module imports only what stands in an earlier line.
 LAYERS = [
-    ["arrays", "errors", "table", "version", "reader"],
-    ["rounding", "cells", "checker"],
+    ["arrays", "digits", "errors", "names", "table", "version", "reader"],
+    ["rounding", "cells", "checker", "steps"],
     ["losses", "marginals", "predictions"],
     ["problem"],
     ["knowledge"],
     ["population"],
-    ["saddle", "bounds", "proof"],
+    ["saddle", "bounds", "plot", "proof"],
     ["nearest", "general", "pieces", "shares"],
     ["witness"],
     ["document", "tree"],
