@@ -34,14 +34,15 @@ PUBLIC = [
     "certify_curve",
     "largest_certified_rho",
     "nearest_fair",
+    "report",
     "verify",
 ]
 
 #: Left to right as data flows: a module imports only what stands in an earlier line.
 LAYERS = [
     ["arrays", "digits", "errors", "names", "table", "version", "reader"],
-    ["rounding", "cells", "checker", "steps"],
-    ["losses", "marginals", "predictions"],
+    ["rounding", "cells", "checker", "markup", "steps"],
+    ["losses", "marginals", "picture", "predictions"],
     ["problem"],
     ["knowledge"],
     ["population"],
@@ -51,8 +52,10 @@ LAYERS = [
     ["document", "tree"],
     ["search"],
     ["certificate"],
-    ["question", "summary"],
-    ["certify"],
+    ["findings", "question", "summary"],
+    ["certify", "sections"],
+    ["opening", "worst"],
+    ["report"],
     ["demo"],
     ["__init__"],
     ["cli"],

@@ -7,6 +7,7 @@ from fairbound.errors import InfeasibleError, InputError, ThresholdError
 from fairbound.losses import LOSSES, Loss
 from fairbound.nearest import NearestFair, nearest_fair
 from fairbound.population import Population
+from fairbound.report import report
 from fairbound.version import __version__
 from fairbound.witness import Witness
 
@@ -29,5 +30,6 @@ __all__ = [
     "certify_curve",
     "largest_certified_rho",
     "nearest_fair",
+    "report",
     "verify",
 ]

@@ -45,7 +45,7 @@ def gap_up(value: float) -> str:
 
 def radius_down(rho: float) -> str:
     """Write a radius as the user did, or cut to six decimals: what holds for a ball holds for smaller ones."""
-    written = Decimal(repr(rho))
+    written = Decimal(repr(float(rho)))
     cut = written.quantize(Decimal("0.000001"), ROUND_FLOOR)
     short = min(written, cut) if cut > 0 or rho == 0 else written
     return f"{short.normalize():f}"
