@@ -41,7 +41,7 @@ PUBLIC = [
 #: Left to right as data flows: a module imports only what stands in an earlier line.
 LAYERS = [
     ["arrays", "digits", "errors", "names", "table", "version", "reader"],
-    ["rounding", "cells", "checker", "markup", "steps"],
+    ["attachment", "rounding", "cells", "checker", "markup", "steps"],
     ["losses", "marginals", "picture", "predictions"],
     ["problem"],
     ["knowledge"],

@@ -33,7 +33,7 @@ def summary_section(
         "p",
         "In every distribution with equal base rates within Hellinger distance ",
         live("rho"),
-        f" of the data, the model's {words} {at_most} ",
+        f" of the data{_restrictions(findings.question)}, the model's {words} {at_most} ",
         live("bound"),
         ". ",
         "One of these distributions was found in which it is " if proved else "It is said to be attained up to ",
@@ -97,6 +97,18 @@ def summary_section(
     )
 
 
+def _restrictions(c: Certificate) -> str:
+    """Say what else Q has to be: the statement is about these distributions alone."""
+    said = []
+    if c.shift == "sensitive":
+        said.append("that differs from them only in the shares of the cells of group and label")
+    elif c.support == "observed":
+        said.append("in which no loss occurs that was not observed in the same cell")
+    if c.group_skew is not None or c.label_skew is not None:
+        said.append("that keeps the limits on shares given below")
+    return "".join(f", {part}" for part in said)
+
+
 def curve_section(
     findings: Findings, shown: tuple[Certificate, ...], digits: Digits, scale: CurveScale, chosen: int
 ) -> Element:
@@ -126,7 +138,7 @@ def curve_section(
     for at, index in sorted([*infeasible, *((c.rho, i) for i, c in enumerate(shown))], key=lambda pair: pair[0]):
         head = element("th", radius_down(at), scope="row", class_="n")
         if index is None:
-            why = element("td", "infeasible: no distribution with equal base rates is this near", colspan=3)
+            why = element("td", _infeasible(at, findings), colspan=3)
             rows.append(element("tr", head, why))
             continue
         c = shown[index]
@@ -147,13 +159,24 @@ def curve_section(
         "Over the distance from the data",
         element(
             "p",
-            "The farther the world may move from the data, the larger the loss can get. The steps are what is proved: "
-            "the bound at a distance holds for all smaller ones too, and the true worst case lies in the shaded band.",
+            "The farther the world may move from the data, the larger the loss can get. "
+            + (
+                "The steps are what is proved: the bound at a distance holds for all smaller ones too, and the true "
+                "worst case lies in the shaded band."
+                if findings.verification.valid
+                else "The steps are what the document claims; they are not proved."
+            ),
         ),
         _legend(findings),
         element("div", *pictures, element("div", class_="tip", hidden=True, aria_hidden="true"), class_="figure"),
         folded,
     )
+
+
+def _infeasible(rho: float, findings: Findings) -> str:
+    if rho < findings.distance:
+        return "infeasible: no distribution in question is this near"
+    return "called infeasible by the document; not certified"
 
 
 def _legend(findings: Findings) -> Element:
@@ -165,7 +188,7 @@ def _legend(findings: Findings) -> Element:
     ]
     if findings.distance > 0:
         stripes = element("rect", fill="url(#hatch-legend)", class_="edge", width=30, height=14)
-        swatches.append((element("g", hatching("legend"), stripes), "no distribution with equal base rates this near"))
+        swatches.append((element("g", hatching("legend"), stripes), "no distribution in question this near"))
     return element(
         "ul",
         *(

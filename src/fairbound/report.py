@@ -10,8 +10,10 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from fairbound.attachment import attach
 from fairbound.certificate import Certificate, CertificateCurve
 from fairbound.digits import Digits, gap_up, radius_down
+from fairbound.errors import InputError, shown
 from fairbound.findings import Findings, examine
 from fairbound.markup import Child, data_block, element, raw_block, write
 from fairbound.names import short_name
@@ -21,8 +23,8 @@ from fairbound.sections import check_section, data_section, loss_words, scope_se
 from fairbound.version import __version__
 from fairbound.worst import WorstCases
 
-#: A page stays below this many characters (all but a few are one byte): the certificate is attached only if it fits.
-MOST_CHARACTERS = 1_950_000
+#: A page stays near or below this size: of the certificate as much is attached as fits.
+MOST_BYTES = 1_950_000
 
 #: More radii than these are thinned out on the page.
 MOST_RADII = 200
@@ -56,21 +58,22 @@ def report(
     >>> page.startswith("<!DOCTYPE html>")
     True
     """
-    findings = examine(source)
-    return _page(findings, title, dict(excluded or {}))
+    return render(examine(source), title, excluded)
 
 
-def _page(findings: Findings, title: str | None, excluded: dict[str, int]) -> str:
+def render(findings: Findings, title: str | None = None, excluded: Mapping[str, int] | None = None) -> str:
+    """Return the page about a document that was examined."""
+    left_out = _counts(excluded)
     style, script = (
         files("fairbound").joinpath(f"templates/report.{kind}").read_text("utf-8") for kind in ("css", "js")
     )
-    shown = _thinned(findings)
-    digits = Digits.fitting(max([*(c.bound for c in shown), findings.population.loss]))
-    chosen = len(shown) // 2
-    worst = WorstCases(shown, digits)
+    certificates = _thinned(findings)
+    digits = Digits.fitting(max([*(c.bound for c in certificates), findings.population.loss]))
+    chosen = len(certificates) // 2
+    worst = WorstCases(certificates, digits)
     scale = CurveScale.fitting(
-        [*(c.rho for c in shown), *findings.infeasible, findings.distance],
-        [*(c.bound for c in shown), findings.population.loss],
+        [*(c.rho for c in certificates), *findings.infeasible, findings.distance],
+        [*(c.bound for c in certificates), findings.population.loss],
     )
     radii = [
         {
@@ -83,7 +86,7 @@ def _page(findings: Findings, title: str | None, excluded: dict[str, int]) -> st
             "cells": worst.changing(index),
             "most": worst.grows_most(index),
         }
-        for index, c in enumerate(shown)
+        for index, c in enumerate(certificates)
     ]
     data = {
         "radii": radii,
@@ -93,10 +96,12 @@ def _page(findings: Findings, title: str | None, excluded: dict[str, int]) -> st
     }
     question = title or f"How large can this model's {loss_words(findings.population)} get?"
     before: list[Child] = [
-        summary_section(findings, shown, digits, question, radii[chosen]),
-        curve_section(findings, shown, digits, scale, chosen) if findings.curve else scale_section(findings, digits),
-        worst.section(chosen, curve=findings.curve),
-        data_section(findings, digits, excluded),
+        summary_section(findings, certificates, digits, question, radii[chosen]),
+        curve_section(findings, certificates, digits, scale, chosen)
+        if findings.curve
+        else scale_section(findings, digits),
+        worst.section(chosen, proved=findings.verification.valid),
+        data_section(findings, digits, left_out),
         scope_section(findings),
     ]
     after: list[Child] = [_footer(), data_block("page-data", data), raw_block("script", script)]
@@ -106,8 +111,8 @@ def _page(findings: Findings, title: str | None, excluded: dict[str, int]) -> st
         body = element("body", element("main", *before, *middle, *after[:1]), *after[1:])
         return write(element("html", head, body, lang="en"))
 
-    room = MOST_CHARACTERS - len(whole(check_section(findings, 0)).encode("utf-8"))
-    return whole(check_section(findings, room))
+    room = MOST_BYTES - len(whole(check_section(findings, None)).encode("utf-8"))
+    return whole(check_section(findings, attach(findings.document, room)))
 
 
 def _head(title: str, style: str, script: str) -> Element:
@@ -129,6 +134,17 @@ def _head(title: str, style: str, script: str) -> Element:
         element("title", short_name(title, 200)),
         raw_block("style", style),
     )
+
+
+def _counts(excluded: Mapping[str, int] | None) -> dict[str, int]:
+    """Return the counts of rows that were left out, by reason."""
+    counts = dict(excluded or {})
+    given: dict[str, object] = {**counts}
+    for reason, count in given.items():
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            message = f"excluded[{reason!r}]={shown(count)} must be a number of rows"
+            raise InputError(message)
+    return counts
 
 
 def _thinned(findings: Findings) -> tuple[Certificate, ...]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import hashlib
 from collections.abc import Hashable, Mapping
+from hashlib import sha256
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from fairbound.digits import Digits
+from fairbound.attachment import Attachment
+from fairbound.digits import Digits, radius_down
 from fairbound.findings import FEW_ROWS, Findings, counts_rows, few_rows
 from fairbound.markup import Child, definitions, element, number_cell, section, table
 from fairbound.names import printable, short_name, shortened
@@ -220,47 +219,22 @@ def _confidence(findings: Findings) -> str:
     )
 
 
-def check_section(findings: Findings, room: int) -> Element:
-    """Tell how to check the proof; the certificate travels along if it fits into ``room`` characters."""
+def check_section(findings: Findings, attached: Attachment | None) -> Element:
+    """Tell how to check the proof of the certificate that is attached."""
     found = findings.verification
-    packed = base64.b64encode(gzip.compress(findings.document, 9, mtime=0)).decode("ascii")
-    attached = len(packed) <= room
     facts = [("Verdict", found.verdict.value)]
     if found.checked_bound is not None:
-        facts.append(
-            (
-                "Largest bound that the proofs give" if findings.curve else "The proof gives the bound",
-                repr(found.checked_bound),
-            )
-        )
+        term = "Largest bound that the proofs give" if findings.curve else "The proof gives the bound"
+        facts.append((term, repr(found.checked_bound)))
     if found.witness_value is not None:
-        facts.append(
-            ("Largest loss attained" if findings.curve else "The worst case attains", repr(found.witness_value))
-        )
-    facts.append(("SHA-256 of the certificate", hashlib.sha256(findings.document).hexdigest()))
-    get: list[Child]
-    if attached:
-        get = [
-            element("p", "Save the certificate that is attached to this page, and check its proof yourself:"),
-            element(
-                "p",
-                element("button", "Save certificate.json", type="button", id="download", class_="needs-script"),
-                element("span", "Saving needs JavaScript, which is switched off here.", class_="no-script muted"),
-                " ",
-                element("span", role="status", id="download-status", class_="muted"),
-                class_="screen-only",
-            ),
-        ]
-    else:
-        size = f"{len(findings.document) / 1e6:.1f} MB"
-        words = (
-            f"The certificate is too large to be attached ({size}). Ask for the file with the SHA-256 below, and run:"
-        )
-        get = [element("p", words, id="not-attached")]
-    whole = section(
+        term = "Largest loss that is attained" if findings.curve else "The worst case attains"
+        facts.append((term, repr(found.witness_value)))
+    whole = attached is not None and attached.radii is None
+    facts.append((f"SHA-256 of {'certificate.json' if whole else 'the whole'}", sha256(findings.document).hexdigest()))
+    made = section(
         "check",
         "Check it yourself",
-        *get,
+        *_saving(findings, attached),
         element("pre", element("code", "pip install fairbound\nfairbound verify certificate.json")),
         element(
             "p",
@@ -271,12 +245,47 @@ def check_section(findings: Findings, room: int) -> Element:
         definitions(facts),
         element("h3", "What was checked"),
         element("ul", *(element("li", what) for what in found.checks), id="checks"),
+        element(
+            "p",
+            "That the statistics are those of the data, and the distance of the nearest distribution, are not part of "
+            "the proof; the distance was computed anew from the statistics for this page.",
+            class_="muted",
+        ),
     )
-    if attached:
+    if attached is not None:
         block = Element("script", {"type": "text/plain", "id": "certificate"})
-        block.text = packed  # base64: nothing in it can end the block
-        whole.append(block)
-    return whole
+        block.text = attached.packed  # base64: nothing in it can end the block
+        made.append(block)
+    return made
+
+
+def _saving(findings: Findings, attached: Attachment | None) -> list[Child]:
+    """Say what is attached, and offer to save it."""
+    size = f"{len(findings.document) / 1e6:.1f} MB"
+    if attached is None:
+        words = (
+            f"The certificate has {size}, too much to be attached. Ask for the file with the SHA-256 below, and run:"
+        )
+        return [element("p", words, id="not-attached")]
+    words = "Save the certificate that is attached to this page, and check its proof yourself:"
+    if attached.radii is not None:
+        radii = ", ".join(radius_down(rho) for rho in attached.radii[:MOST_REASONS])
+        words = (
+            f"The whole curve has {size}, too much to be attached. Attached are {len(attached.radii)} of its "
+            f"{len(findings.certificates)} certificates (rho = {radii}); ask for the file with the SHA-256 below for "
+            "the whole. Save the attached ones, and check their proofs yourself:"
+        )
+    return [
+        element("p", words),
+        element(
+            "p",
+            element("button", "Save certificate.json", type="button", id="download", class_="needs-script"),
+            element("span", "Saving needs JavaScript, which is switched off here.", class_="no-script muted"),
+            " ",
+            element("span", role="status", id="download-status", class_="muted"),
+            class_="screen-only",
+        ),
+    ]
 
 
 def _limited(findings: Findings) -> bool:

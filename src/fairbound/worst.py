@@ -29,7 +29,8 @@ class WorstCases:
         moved = np.abs(self.after - self.before).max(axis=0)
         self.cells = np.sort(np.argsort(-moved, kind="stable")[:MOST_CELLS])
         self.top = float(max(self.before[self.cells].max(), self.after[:, self.cells].max())) or 1.0
-        losses = worst_losses(certificates)
+        # Under sensitive shifting nothing changes inside the cells, nor do their losses.
+        losses = None if certificates[0].shift == "sensitive" else worst_losses(certificates)
         self.losses = None if losses is None else np.stack([cell.ravel() for cell in losses])
 
     def grows_most(self, index: int) -> int:
@@ -49,7 +50,7 @@ class WorstCases:
             for c in self.cells
         ]
 
-    def section(self, chosen: int, *, curve: bool) -> Element:
+    def section(self, chosen: int, *, proved: bool) -> Element:
         """Show which cells grow in the worst case at the chosen radius."""
         population, labels = self.population, len(self.population.labels)
         words = loss_words(population)
@@ -59,7 +60,7 @@ class WorstCases:
             ("", False),
             ("Share in the worst case", True),
             ("Change", True),
-            (f"Mean {words} in the data", True),
+            (f"Mean {words} in the data" if self.losses is not None else f"Mean {words}", True),
             *([(f"Mean {words} in the worst case", True)] if self.losses is not None else []),
         ]
         mean, weight = population.mean.ravel(), population.weight.ravel()
@@ -101,9 +102,13 @@ class WorstCases:
                 "p",
                 "This distribution, within Hellinger distance ",
                 element("strong", rho, data_show="rho"),
-                " of the data, has equal base rates and the largest loss that was found. Cells that grow are those "
-                "of which the model meets more than in the data."
-                + (" Choose another distance above to see its worst case." if curve else ""),
+                " of the data, has equal base rates and the largest loss that was found. "
+                if proved
+                else " of the data, is what the document names as the worst case; it was not accepted. ",
+                "Cells that grow are those of which the model meets more than in the data.",
+                element("span", " Choose another distance above to see its worst case.", class_="screen-only")
+                if len(self.certificates) > 1
+                else None,
             ),
             table(header, rows, caption),
         )
