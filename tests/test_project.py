@@ -119,13 +119,20 @@ def test_importing_is_light() -> None:
     loaded = set(
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )
-    assert not loaded & {"scipy", "pandas", "matplotlib", "sklearn", "torch", "polars", "narwhals"}
+    assert not loaded & {"scipy", "pandas", "matplotlib", "sklearn", "torch", "polars", "narwhals", "playwright"}
 
 
-def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo"]) == 0
+def test_demo(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    assert main(["demo", "-o", str(folder)]) == 0
     printed = capsys.readouterr().out
     assert "15060 held-out rows" in printed
     assert re.search(r"Female +<=50K +4356", printed)
     assert "infeasible" in printed
     assert not re.search(r"\bfair\b|compliant", printed)
+    assert f"fairbound verify {folder / 'certificate.json'}" in printed
+    assert main(["verify", str(folder / "certificate.json")]) == 0
+    assert "Proved" in (folder / "report.html").read_text(encoding="utf-8")
+    (tmp_path / "taken").touch()
+    assert main(["demo", "-o", str(tmp_path / "taken")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
