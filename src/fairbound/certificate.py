@@ -132,12 +132,9 @@ class Certificate:
         return _read_certificate(documents[0], read_population(documents[0]["population"]))
 
     def plot_worst_case(self, ax: Axes | None = None) -> Axes:
-        """Draw how each cell's share changes from the data to the worst-case distribution.
+        """Draw how each cell's share changes from the data to the worst case, on ``ax`` or in a new figure.
 
-        Parameters
-        ----------
-        ax
-            Where to draw; None makes a new figure. Needs matplotlib: ``pip install 'fairbound[plot]'``.
+        Needs matplotlib: ``pip install 'fairbound[plot]'``.
 
         Examples
         --------
@@ -258,21 +255,12 @@ class CertificateCurve:
         >>> from fairbound import Population, certify_curve
         >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
         >>> curve = certify_curve(population, [0.05, 0.1, 0.2])
-        >>> axes = curve.plot(baselines={"ceiling": ([0.0, 0.2], [1.0, 1.0])})
-        >>> axes.get_xlabel()
+        >>> curve.plot(baselines={"ceiling": ([0.0, 0.2], [1.0, 1.0])}).get_xlabel()
         'rho: Hellinger distance from the data'
         """
-        first = next(iter(self), None)
-        return draw_curve(
-            self.rho,
-            self.bound,
-            self.attained,
-            self.distance,
-            None if first is None else first.population,
-            ax=ax,
-            samples=samples,
-            baselines=baselines,
-        )
+        population = next((c.population for c in self), None)
+        values = self.rho, self.bound, self.attained, self.distance
+        return draw_curve(*values, population, ax=ax, samples=samples, baselines=baselines)
 
     def __iter__(self) -> Iterator[Certificate]:
         """Iterate over the certificates of the feasible radii."""

@@ -44,14 +44,8 @@ def section(identity: str, title: str, *children: Child) -> Element:
 def table(
     header: Sequence[tuple[str, bool]], rows: Iterable[Element], caption: str | None = None, **attributes: object
 ) -> Element:
-    """Make a table that can be scrolled sideways.
-
-    A header is a title, empty above pictures, and whether its column holds numbers.
-    """
-    heads = [
-        element("th", title, scope="col", class_="n" if right else None) if title else element("td", class_="picture")
-        for title, right in header
-    ]
+    """Make a table that can be scrolled sideways; a header is a title and whether its column holds numbers."""
+    heads = [element("th", title, scope="col", class_="n" if right else None) for title, right in header]
     whole = element(
         "table",
         None if caption is None else element("caption", caption),

@@ -36,7 +36,7 @@ def summary_section(
         f" of the data{_restrictions(findings.question)}, the model's {words} {at_most} ",
         live("bound"),
         ". ",
-        "One of these distributions was found in which it is " if proved else "It is said to be attained up to ",
+        "One of these distributions was found in which it reaches " if proved else "It is said to reach ",
         live("attained"),
         ", so no smaller bound than that can be true." if proved else ".",
         id="statement",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
-from importlib.resources import files
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -64,9 +63,7 @@ def report(
 def render(findings: Findings, title: str | None = None, excluded: Mapping[str, int] | None = None) -> str:
     """Return the page about a document that was examined."""
     left_out = _counts(excluded)
-    style, script = (
-        files("fairbound").joinpath(f"templates/report.{kind}").read_text("utf-8") for kind in ("css", "js")
-    )
+    style, script = (_template(kind) for kind in ("css", "js"))
     certificates = _thinned(findings)
     digits = Digits.fitting(max([*(c.bound for c in certificates), findings.population.loss]))
     chosen = len(certificates) // 2
@@ -134,6 +131,12 @@ def _head(title: str, style: str, script: str) -> Element:
         element("title", short_name(title, 200)),
         raw_block("style", style),
     )
+
+
+def _template(kind: str) -> str:
+    from importlib.resources import files  # noqa: PLC0415 (slow to import, and needed for a page only)
+
+    return files("fairbound").joinpath(f"templates/report.{kind}").read_text("utf-8")
 
 
 def _counts(excluded: Mapping[str, int] | None) -> dict[str, int]:

@@ -53,6 +53,7 @@ def verdict_chip(findings: Findings) -> Element:
             class_=f"verdict {'proved' if proved else 'refused'}",
             id="verdict",
         ),
+        element("span", " checked by an independent program when this page was made", class_="muted"),
     )
 
 

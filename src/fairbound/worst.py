@@ -13,6 +13,9 @@ from fairbound.markup import element, number_cell, section, table
 from fairbound.picture import move_picture, move_place
 from fairbound.sections import loss_words, shown_name
 
+#: Stands above the pictures of the moves.
+PICTURE_TITLE = "○ data ▶ worst case"
+
 #: More cells than these are not shown; the ones that change most are.
 MOST_CELLS = 40
 
@@ -57,7 +60,7 @@ class WorstCases:
         header = [
             ("Group and label", False),
             ("Share in the data", True),
-            ("", False),
+            (PICTURE_TITLE, False),
             ("Share in the worst case", True),
             ("Change", True),
             (f"Mean {words} in the data" if self.losses is not None else f"Mean {words}", True),
@@ -91,7 +94,7 @@ class WorstCases:
                 )
             )
         left = self.before.size - len(self.cells)
-        caption = "Open circle: share in the data. Arrow head: share in the worst case."
+        caption = "Shares and losses of the cells, in the data and in the worst case."
         if left:
             caption += f" The {left} cells that change least are not shown; all are in the certificate."
         rho = radius_down(self.certificates[chosen].rho)
