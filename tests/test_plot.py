@@ -45,7 +45,7 @@ def points(one: Line2D) -> list[tuple[float, float]]:
 def test_the_bound_is_drawn_as_the_steps_that_are_proved(curve: CertificateCurve) -> None:
     b = dict(zip(curve.rho, curve.bound, strict=True))
     expected = [(curve.distance, b[0.1]), (0.1, b[0.1]), (0.1, b[0.2]), (0.2, b[0.2]), (0.2, b[0.3]), (0.3, b[0.3])]
-    assert points(line(curve.plot(), "bound (proved)")) == expected
+    assert points(line(curve.plot(), "bound")) == expected
 
 
 def test_the_attained_loss_is_drawn_as_steps_from_below(curve: CertificateCurve) -> None:

@@ -83,7 +83,7 @@ def draw_curve(
         high, low = upper_steps(radii, bound, distance), lower_steps(radii, attained)
         band = np.concatenate([np.stack(high, axis=1)[1:], np.stack(low, axis=1)[::-1]])
         axes.fill(*band.T, color=BLUE, alpha=0.12, linewidth=0, zorder=1)
-        axes.plot(*high, color=BLUE, linewidth=2.2, zorder=4, label="bound (proved)")
+        axes.plot(*high, color=BLUE, linewidth=2.2, zorder=4, label="bound")
         axes.plot(*low, color=ORANGE, linewidth=1.6, linestyle=(0, (4, 2)), zorder=5, label="attained")
         if marker:
             axes.plot(radii, bound, linestyle="", marker="o", markersize=5, color=BLUE, zorder=6)
