@@ -275,6 +275,15 @@ def test_texts_of_the_document_are_escaped_too(curve: CertificateCurve) -> None:
     assert "and 60 more." in words(page)
 
 
+def test_no_text_of_the_document_turns_the_numbers_around(curve: CertificateCurve) -> None:
+    document = json.loads(curve.to_json())
+    document["population"]["loss"] = "loss \u202e\u2067"
+    document["population"]["groups"][0] = "עברית \u202e"
+    text = report(json.dumps(document), title="\u202etitle")
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", text)
+    assert "עברית \ufffd" in text
+
+
 def test_the_policy_admits_our_own_script_and_style_alone(page: Page) -> None:
     policy = next(a["content"] for t, a in page.elements if t == "meta" and a.get("http-equiv"))
     assert policy is not None

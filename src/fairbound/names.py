@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 
-#: Halves of characters that stand alone, and control characters: no font shows them and no file can hold the former.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+#: Halves of characters that stand alone (no file can hold them), control characters (no font shows them), and those
+#: that turn the direction of writing: an open one would turn the digits of the numbers that follow.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 def name(value: Hashable) -> str:
