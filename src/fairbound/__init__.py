@@ -9,6 +9,7 @@ from fairbound.nearest import NearestFair, nearest_fair
 from fairbound.planning import expected_excess, rows_needed
 from fairbound.population import Population
 from fairbound.regions import REGIONS, Hoeffding, Region, Sphere, StandIn
+from fairbound.report import report
 from fairbound.version import __version__
 from fairbound.witness import Witness
 
@@ -39,5 +40,6 @@ __all__ = [
     "largest_certified_rho",
     "nearest_fair",
     "rows_needed",
+    "report",
     "verify",
 ]

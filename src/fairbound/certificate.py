@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,12 +23,16 @@ from fairbound.document import (
     write_witness,
 )
 from fairbound.errors import InfeasibleError
+from fairbound.plot import draw_curve, draw_worst_case
 from fairbound.population import Population
 from fairbound.proof import Proof
 from fairbound.reader import CURVE_FORMAT, FORMAT, VERSION, read_documents
 from fairbound.regions import StandIn
 from fairbound.version import __version__
 from fairbound.witness import Witness
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Status(Enum):
@@ -140,6 +144,20 @@ class Certificate:
             raise ValueError(message)
         return _read_certificate(documents[0], read_population(documents[0]["population"]))
 
+    def plot_worst_case(self, ax: Axes | None = None) -> Axes:
+        """Draw how each cell's share changes from the data to the worst case, on ``ax`` or in a new figure.
+
+        Needs matplotlib: ``pip install 'fairbound[plot]'``.
+
+        Examples
+        --------
+        >>> from fairbound import Population, certify
+        >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+        >>> certify(population, 0.2).plot_worst_case().get_title(loc="left")
+        'The worst case within rho = 0.2'
+        """
+        return draw_worst_case(self.population, self.witness.mass, self.rho, ax=ax)
+
     def _parts(self) -> dict[str, Any]:
         return {
             "question": {
@@ -239,6 +257,35 @@ class CertificateCurve:
         ]
         rho = [p["infeasible"] if "infeasible" in p else p["question"]["rho"] for p in curve["points"]]
         return cls(np.array(rho, dtype=np.float64), curve["distance"], tuple(certificates))
+
+    def plot(
+        self, ax: Axes | None = None, *, samples: Any = None, baselines: Mapping[str, tuple[Any, Any]] | None = None
+    ) -> Axes:
+        """Draw bound and attained loss over the radius, with the infeasible radii shaded.
+
+        The bound is drawn in steps: the one at a radius holds for all smaller radii, and between two radii nothing
+        better is proved. The true worst case lies between the two lines.
+
+        Parameters
+        ----------
+        ax
+            Where to draw; None makes a new figure. Needs matplotlib: ``pip install 'fairbound[plot]'``.
+        samples
+            Distributions to show as points: rows of Hellinger distance and loss.
+        baselines
+            Curves of other methods: a name, and a pair of radii and values.
+
+        Examples
+        --------
+        >>> from fairbound import Population, certify_curve
+        >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+        >>> curve = certify_curve(population, [0.05, 0.1, 0.2])
+        >>> curve.plot(baselines={"ceiling": ([0.0, 0.2], [1.0, 1.0])}).get_xlabel()
+        'rho: Hellinger distance from the data'
+        """
+        population = next((c.population for c in self), None)
+        values = self.rho, self.bound, self.attained, self.distance
+        return draw_curve(*values, population, ax=ax, samples=samples, baselines=baselines)
 
     def __iter__(self) -> Iterator[Certificate]:
         """Iterate over the certificates of the feasible radii."""

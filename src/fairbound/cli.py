@@ -10,6 +10,7 @@ from pathlib import Path
 from fairbound import __version__
 from fairbound.certificate import Certificate, CertificateCurve
 from fairbound.checker import Verdict, verify
+from fairbound.errors import InputError
 from fairbound.reader import CURVE_FORMAT, MOST_CHARACTERS, MalformedError, read_format
 
 EXIT_STATUS = {Verdict.PROVED: 0, Verdict.NOT_PROVED: 1, Verdict.NOT_A_CERTIFICATE: 2}
@@ -25,6 +26,10 @@ class _UnreadableError(Exception):
     """A file cannot be read."""
 
 
+class _UnwritableError(Exception):
+    """A file cannot be written."""
+
+
 def _read(path: str) -> bytes:
     """Return a file's bytes, refusing what is too large to be a certificate."""
     file = Path(path)
@@ -38,11 +43,42 @@ def _read(path: str) -> bytes:
         raise _UnreadableError(message) from None
 
 
-def _demo(_: argparse.Namespace) -> int:
-    from fairbound.demo import run_demo  # noqa: PLC0415 (loads data: only when asked for)
+def _demo(arguments: argparse.Namespace) -> int:
+    from fairbound.demo import run_demo, write_demo  # noqa: PLC0415 (loads data: only when asked for)
 
     say(run_demo())
+    try:
+        certificate, page = write_demo(Path(arguments.output))
+    except OSError as error:
+        message = f"{arguments.output} cannot be written: {error.strerror}"
+        raise _UnwritableError(message) from None
+    say(
+        "",
+        f"Written: {certificate}, the certificates of sensitive shifting at 50 radii with their proofs,",
+        f"and {page}, a page about them to show to others. What to do next:",
+        f"  open {page} in a browser",
+        f"  fairbound verify {certificate}",
+    )
     return 0
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from fairbound.findings import examine  # noqa: PLC0415 (only this command needs it)
+    from fairbound.report import render  # noqa: PLC0415 (likewise)
+
+    output = Path(arguments.output or Path(arguments.file).with_suffix(".html").name)
+    found = examine(_read(arguments.file))
+    try:
+        if output.exists() and output.samefile(arguments.file):
+            message = f"{output} is the certificate itself; choose another file with --output"
+            raise _UnwritableError(message)
+        output.write_text(render(found, arguments.title), encoding="utf-8")
+    except OSError as error:
+        message = f"{output} cannot be written: {error.strerror}"
+        raise _UnwritableError(message) from None
+    say(f"{output}: a report about {arguments.file}; {found.verification.verdict.value}")
+    say(*(f"  reason: {reason}" for reason in found.verification.reasons[:20]))
+    return 0 if found.verification.valid else 1
 
 
 def _verify(arguments: argparse.Namespace) -> int:
@@ -80,6 +116,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"fairbound {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     demo = commands.add_parser("demo", help="certify a model on data that ships with the package")
+    demo.add_argument(
+        "-o", "--output", default="fairbound-demo", metavar="FOLDER", help="where to write (default: %(default)s)"
+    )
     demo.set_defaults(run=_demo)
     checking = commands.add_parser(
         "verify",
@@ -92,6 +131,16 @@ def parser() -> argparse.ArgumentParser:
     showing = commands.add_parser("show", help="print a certificate for a person")
     showing.add_argument("file", help="a certificate or a curve, as written by to_json()")
     showing.set_defaults(run=_show)
+    reporting = commands.add_parser(
+        "report",
+        help="make a page about a certificate, to show to others",
+        description="Check a certificate and write one self-contained page of HTML about it.",
+        epilog="exit status: 0 proved, 1 not proved (the page says so), 2 not a certificate or unreadable",
+    )
+    reporting.add_argument("file", help="a certificate or a curve, as written by to_json()")
+    reporting.add_argument("-o", "--output", metavar="FILE", help="the page (default: named as the certificate, .html)")
+    reporting.add_argument("--title", help="the page's title (default: the question that it answers)")
+    reporting.set_defaults(run=_report)
     return top
 
 
@@ -100,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser().parse_args(arguments)
     try:
         status: int = chosen.run(chosen)
-    except (_UnreadableError, MalformedError) as error:
+    except (_UnreadableError, _UnwritableError, MalformedError, InputError) as error:
         print(f"fairbound: {error}", file=sys.stderr)  # noqa: T201 (the message of a command)
         return 2
     return status

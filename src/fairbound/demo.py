@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import gzip
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 
 from fairbound.certify import certify, certify_curve, largest_certified_rho
 from fairbound.nearest import nearest_fair
 from fairbound.population import Population
+from fairbound.report import report
 from fairbound.summary import describe_curve, describe_population, describe_worst_case
 
 
@@ -21,12 +23,27 @@ def demo_columns() -> dict[str, list[str]]:
     return {key: [row[key] for row in rows] for key in rows[0]}
 
 
+def demo_population(columns: dict[str, list[str]]) -> Population:
+    """Return what is known of the demonstration model's errors."""
+    return Population.from_predictions(
+        columns["income"], columns["predicted"], sensitive_features=columns["sex"], loss="zero_one"
+    )
+
+
+def write_demo(folder: Path) -> tuple[Path, Path]:
+    """Write a curve of certificates and the report about it; return both files."""
+    curve = certify_curve(demo_population(demo_columns()), np.arange(1, 51) / 100, shift="sensitive")
+    certificate, page = folder / "certificate.json", folder / "report.html"
+    folder.mkdir(parents=True, exist_ok=True)
+    certificate.write_text(curve.to_json(), encoding="utf-8")
+    page.write_text(report(curve), encoding="utf-8")
+    return certificate, page
+
+
 def run_demo() -> str:
     """Certify the demonstration model and return what there is to say about it."""
     columns = demo_columns()
-    population = Population.from_predictions(
-        columns["income"], columns["predicted"], sensitive_features=columns["sex"], loss="zero_one"
-    )
+    population = demo_population(columns)
     probability = np.array(columns["probability"], dtype=np.float64)
     jsd = Population.from_predictions(columns["income"], probability, sensitive_features=columns["sex"], loss="jsd")
     nearest = nearest_fair(population)

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 import numpy as np
 
 from fairbound.certificate import Certificate, CertificateCurve
+from fairbound.names import name
 from fairbound.population import Population
 from fairbound.table import text_table
-
-
-def name(value: Hashable) -> str:
-    """Print a group or label as the user wrote it; intersectional groups as a list of parts."""
-    return " / ".join(str(part) for part in value) if isinstance(value, tuple) else str(value)
 
 
 def describe_population(population: Population) -> str:

@@ -1,0 +1,48 @@
+"""The certificate that travels with a report, compressed: all of it, or as many radii of a curve as fit."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairbound.reader import CURVE_FORMAT
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A document as base64 of gzip; ``radii`` are those of a part of a curve, None if the document is whole."""
+
+    packed: str
+    radii: tuple[float, ...] | None = None
+
+
+def attach(document: bytes, room: int) -> Attachment | None:
+    """Pack a well-formed document into at most ``room`` characters; None if no part of it fits.
+
+    A part of a curve is a curve: it verifies on its own if the whole one does.
+    """
+    packed = _pack(document)
+    if len(packed) <= room:
+        return Attachment(packed)
+    whole = json.loads(document)
+    if whole["format"] != CURVE_FORMAT:
+        return None
+    certified = sorted(
+        (point for point in whole["points"] if "infeasible" not in point), key=lambda point: point["question"]["rho"]
+    )
+    count = len(certified) // 2
+    while count:
+        kept = [certified[i] for i in np.linspace(len(certified) - 1, 0, count).round().astype(int)[::-1]]
+        packed = _pack(json.dumps({**whole, "points": kept}, allow_nan=False).encode("ascii"))
+        if len(packed) <= room:
+            return Attachment(packed, tuple(float(point["question"]["rho"]) for point in kept))
+        count //= 2
+    return None
+
+
+def _pack(document: bytes) -> str:
+    return base64.b64encode(gzip.compress(document, 9, mtime=0)).decode("ascii")

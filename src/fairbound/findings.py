@@ -1,0 +1,143 @@
+"""What a report has to say: a document, read, checked, and seen from all sides. Nothing here is written for the eye."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairbound.arrays import Booleans, Floats
+from fairbound.certificate import Certificate, CertificateCurve
+from fairbound.checker import Verification, verify
+from fairbound.digits import radius_down
+from fairbound.errors import InputError
+from fairbound.marginals import MarginalSet
+from fairbound.nearest import nearest_shares
+from fairbound.population import Population
+from fairbound.reader import CURVE_FORMAT, read_format
+
+#: Cells with fewer rows are named: their share and their mean loss rest on little.
+FEW_ROWS = 30
+
+#: A stated distance may differ from ours by this much.
+DISTANCE_ACCURACY = 1e-6
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A document and what is known of it.
+
+    Attributes
+    ----------
+    document
+        The text that was checked, to the byte.
+    curve
+        Whether it holds several radii.
+    certificates
+        Its certificates in the order of their radii.
+    infeasible
+        Radii that the document calls infeasible, sorted.
+    distance
+        Hellinger distance to the nearest distribution in question, computed anew from the statistics.
+    verification
+        What the checker says.
+    doubts
+        Sentences about what the document states, the checker does not check, and we find otherwise.
+    """
+
+    document: bytes
+    curve: bool
+    certificates: tuple[Certificate, ...]
+    infeasible: tuple[float, ...]
+    distance: float
+    verification: Verification
+    doubts: tuple[str, ...]
+
+    @property
+    def population(self) -> Population:
+        """What was known of the data."""
+        return self.certificates[0].population
+
+    @property
+    def question(self) -> Certificate:
+        """A certificate to read the question from: all of them answer the same one."""
+        return self.certificates[0]
+
+
+def examine(source: object) -> Findings:
+    """Read and check a certificate, a curve, or a JSON document of either."""
+    if isinstance(source, Certificate | CertificateCurve):
+        source = source.to_json()
+    if not isinstance(source, str | bytes):
+        message = (
+            f"source must be a certificate, a curve or a document as to_json() writes it, not {type(source).__name__}"
+        )
+        raise InputError(message)
+    document = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
+    curve = read_format(document) == CURVE_FORMAT
+    if curve:
+        whole = CertificateCurve.from_json(document)
+        certificates = tuple(sorted(whole, key=lambda c: c.rho))
+        infeasible = tuple(sorted(float(rho) for rho in whole.rho[~whole.feasible]))
+    else:
+        certificates, infeasible = (Certificate.from_json(document),), ()
+    if len({_question(c) for c in certificates}) > 1:
+        message = (
+            "the certificates of the curve answer different questions (shift, support or limits): report each alone"
+        )
+        raise InputError(message)
+    first = certificates[0]
+    shape = first.population.mass.shape
+    limits = MarginalSet(shape[0], first.group_skew), MarginalSet(shape[1], first.label_skew)
+    distance = nearest_shares(first.population.mass, *limits).distance
+    doubts = [
+        f"The document calls rho = {radius_down(rho)} infeasible, but the nearest distribution in question is at "
+        f"{distance:.6f}: this radius can be certified, and the document does not do it."
+        for rho in infeasible
+        if rho > distance + DISTANCE_ACCURACY
+    ]
+    if curve and abs(whole.distance - distance) > DISTANCE_ACCURACY:
+        doubts.append(
+            f"The document states {whole.distance:.6f} as the distance of the nearest distribution in question; "
+            f"from its own statistics it is {distance:.6f}, the number shown on this page."
+        )
+    return Findings(document, curve, certificates, infeasible, distance, verify(document), tuple(doubts))
+
+
+def _question(c: Certificate) -> tuple[Hashable, ...]:
+    return c.shift, c.support, c.empty_cells, c.group_skew, c.label_skew, c.assumptions
+
+
+def counts_rows(population: Population) -> bool:
+    """Tell whether the weights of the cells are numbers of rows."""
+    weight = population.weight
+    whole = bool(np.all(weight == np.round(weight)))
+    return population.rows is not None and whole and float(weight.sum()) == population.rows
+
+
+def few_rows(population: Population) -> Booleans:
+    """Return which cells have some rows, but few; none if rows were not counted."""
+    if not counts_rows(population):
+        return np.zeros(population.weight.shape, dtype=bool)
+    return (population.weight > 0) & (population.weight < FEW_ROWS)
+
+
+def worst_losses(certificates: tuple[Certificate, ...]) -> list[Floats] | None:
+    """Return the mean loss of each cell in the worst cases; None if the document's statistics do not tell."""
+    first = certificates[0]
+    try:
+        problem = first.population.problem(
+            first.shift, first.support, first.empty_cells, first.group_skew, first.label_skew
+        )
+    except InputError:
+        return None
+    found = []
+    for certificate in certificates:
+        witness = certificate.witness
+        width = min(witness.reweighting.shape[2], problem.lower.loss.shape[2])
+        inside, loss = witness.reweighting[..., :width], problem.lower.loss[..., :width]
+        total = inside.sum(axis=2) + witness.unseen
+        known = (inside * loss).sum(axis=2) + witness.unseen * problem.ceiling
+        found.append(known / np.where(total > 0, total, 1.0))
+    return found

@@ -1,0 +1,236 @@
+"""The opening of a report: the verdict in plain words, and the curve or, for one certificate, the scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from fairbound.certificate import Certificate
+from fairbound.digits import Digits, gap_up, radius_down
+from fairbound.findings import Findings
+from fairbound.markup import element, number_cell, section, table
+from fairbound.names import short_name
+from fairbound.picture import CurveScale, curve_picture, finite_top, hatching, scale_picture
+from fairbound.sections import doubts_note, loss_words, refusal_note, verdict_chip
+
+#: More infeasible radii than these are not listed.
+MOST_INFEASIBLE = 200
+
+
+def summary_section(
+    findings: Findings, shown: tuple[Certificate, ...], digits: Digits, title: str, chosen: Mapping[str, object]
+) -> Element:
+    """The verdict, the statement in plain words, and the chosen radius's numbers."""
+    words, proved = loss_words(findings.population), findings.verification.valid
+    at_most = "is at most" if proved else "is claimed, without proof, to be at most"
+
+    def live(name: str) -> Element:
+        return element("strong", str(chosen[name]), data_show=name)
+
+    statement = element(
+        "p",
+        "In every distribution with equal base rates within Hellinger distance ",
+        live("rho"),
+        f" of the data{_restrictions(findings.question)}, the model's {words} {at_most} ",
+        live("bound"),
+        ". ",
+        "One of these distributions was found in which it reaches " if proved else "It is said to reach ",
+        live("attained"),
+        ", so no smaller bound than that can be true." if proved else ".",
+        id="statement",
+        aria_live="polite",
+    )
+    chooser = element(
+        "div",
+        element("label", "Choose rho", for_="rho"),
+        element(
+            "input",
+            type="range",
+            id="rho",
+            min=0,
+            max=len(shown) - 1,
+            step=1,
+            value=len(shown) // 2,
+            autocomplete="off",
+            aria_valuetext=f"rho {chosen['rho']}, bound {chosen['bound']}",
+        ),
+        element("output", "rho = ", element("span", str(chosen["rho"]), data_show="rho"), for_="rho"),
+        class_="chooser needs-script",
+    )
+    numbers = [
+        ("bound (proved)" if proved else "bound (not proved)", "bound", "number main"),
+        ("attained by a distribution", "attained", "number found"),
+        ("gap between the two", "gap", "number"),
+    ]
+    return element(
+        "header",
+        element("p", "fairbound report", class_="brand"),
+        element("h1", short_name(title, 200)),
+        verdict_chip(findings),
+        refusal_note(findings),
+        statement,
+        element(
+            "div",
+            *(
+                element(
+                    "div",
+                    element("span", word, class_="what"),
+                    element("span", str(chosen[name]), class_="much", data_show=name),
+                    class_=kind,
+                )
+                for word, name, kind in numbers
+            ),
+            element(
+                "div",
+                element("span", f"{words} on the data", class_="what"),
+                element("span", digits.near(findings.population.loss), class_="much"),
+                class_="number",
+            ),
+            class_="numbers",
+        ),
+        element("p", "Bounds are rounded up, losses that are attained are rounded down.", class_="muted"),
+        chooser if len(shown) > 1 else None,
+        doubts_note(findings),
+        class_="top",
+    )
+
+
+def _restrictions(c: Certificate) -> str:
+    """Say what else Q has to be: the statement is about these distributions alone."""
+    said = []
+    if c.shift == "sensitive":
+        said.append("that differs from them only in the shares of the cells of group and label")
+    elif c.support == "observed":
+        said.append("in which no loss occurs that was not observed in the same cell")
+    if c.group_skew is not None or c.label_skew is not None:
+        said.append("that keeps the limits on shares given below")
+    return "".join(f", {part}" for part in said)
+
+
+def curve_section(
+    findings: Findings, shown: tuple[Certificate, ...], digits: Digits, scale: CurveScale, chosen: int
+) -> Element:
+    """The curve as a picture, and all its numbers in a table."""
+    rho, bound, attained = (np.array([getattr(c, key) for c in shown]) for key in ("rho", "bound", "attained"))
+    label = (
+        f"Bound and attained loss over rho. The bound rises from {digits.up(bound[0])} at rho "
+        f"{radius_down(rho[0])} to {digits.up(bound[-1])} at rho {radius_down(rho[-1])}. The table holds all values."
+    )
+    pictures = [
+        curve_picture(
+            rho,
+            bound,
+            attained,
+            distance=findings.distance,
+            loss=findings.population.loss,
+            scale=scale,
+            chosen=chosen,
+            size=size,
+            kind=kind,
+            label=label,
+        )
+        for kind, size in (("broad", (860, 400)), ("narrow", (380, 320)))
+    ]
+    infeasible = [(value, None) for value in findings.infeasible[:MOST_INFEASIBLE]]
+    rows = []
+    for at, index in sorted([*infeasible, *((c.rho, i) for i, c in enumerate(shown))], key=lambda pair: pair[0]):
+        head = element("th", radius_down(at), scope="row", class_="n")
+        if index is None:
+            why = element("td", _infeasible(at, findings), colspan=3)
+            rows.append(element("tr", head, why))
+            continue
+        c = shown[index]
+        cells = [
+            number_cell(digits.up(c.bound), title=repr(c.bound)),
+            number_cell(digits.down(c.attained), title=repr(c.attained)),
+            number_cell(gap_up(c.gap)),
+        ]
+        rows.append(element("tr", head, *cells, data_index=index, class_="on" if index == chosen else None))
+    left = len(findings.certificates) - len(shown)
+    caption = "Bounds are rounded up, attained losses down."
+    if left:
+        caption += f" {len(shown)} of {len(findings.certificates)} radii are shown; all are in the certificate."
+    numbers = table([("rho", True), ("bound", True), ("attained", True), ("gap", True)], rows, caption, id="radii")
+    folded = element("details", element("summary", f"All {len(rows)} radii in numbers"), numbers, open=len(rows) <= 12)
+    return section(
+        "curve",
+        "Over the distance from the data",
+        element(
+            "p",
+            "The farther the world may move from the data, the larger the loss can get. "
+            + (
+                "The steps are what is proved: the bound at a distance holds for all smaller ones too, and the true "
+                "worst case lies in the shaded band."
+                if findings.verification.valid
+                else "The steps are what the document claims; they are not proved."
+            ),
+        ),
+        _legend(findings),
+        element("div", *pictures, element("div", class_="tip", hidden=True, aria_hidden="true"), class_="figure"),
+        folded,
+    )
+
+
+def _infeasible(rho: float, findings: Findings) -> str:
+    if rho < findings.distance:
+        return "infeasible: no distribution in question is this near"
+    return "called infeasible by the document; not certified"
+
+
+def _legend(findings: Findings) -> Element:
+    proved = "bound (proved)" if findings.verification.valid else "bound (not proved)"
+    swatches = [
+        (element("path", class_="bound", d="M0 7H30"), proved),
+        (element("path", class_="attained", d="M0 7H30"), "attained by a distribution that was found"),
+        (element("line", class_="data", x1=0, x2=30, y1=7, y2=7), f"{loss_words(findings.population)} on the data"),
+    ]
+    if findings.distance > 0:
+        stripes = element("rect", fill="url(#hatch-legend)", class_="edge", width=30, height=14)
+        swatches.append((element("g", hatching("legend"), stripes), "no distribution in question this near"))
+    return element(
+        "ul",
+        *(
+            element("li", element("svg", mark, viewBox="0 0 30 14", aria_hidden="true"), element("span", words))
+            for mark, words in swatches
+        ),
+        class_="legend",
+    )
+
+
+def scale_section(findings: Findings, digits: Digits) -> Element:
+    """Where one certificate's numbers lie between no loss and the largest there can be."""
+    c, population = findings.question, findings.population
+    losses = [population.loss, c.attained, c.bound]
+    marks = [
+        (population.loss, "mark-data", "bar"),
+        (c.bound, "mark-bound", "dot"),
+        (c.attained, "mark-attained", "square"),
+    ]
+    words = loss_words(population)
+    label = (
+        f"{words} on the data {digits.near(losses[0])}, attained {digits.down(losses[1])}, bound {digits.up(losses[2])}"
+    )
+    names = [
+        (element("rect", class_="mark-data", x=13, width=3, height=14), f"{words} on the data"),
+        (element("circle", class_="mark-bound", cx=15, cy=7, r=6), "bound"),
+        (
+            element("rect", class_="mark-attained", x=11, y=3, width=8, height=8),
+            "attained by a distribution that was found",
+        ),
+    ]
+    legend = element(
+        "ul",
+        *(
+            element(
+                "li",
+                element("svg", mark, class_="scale", viewBox="0 0 30 14", aria_hidden="true"),
+                element("span", word),
+            )
+            for mark, word in names
+        ),
+        class_="legend",
+    )
+    picture = scale_picture(marks, finite_top(population.ceiling, losses), label)
+    return section("curve", "From the data to the worst case", legend, element("div", picture, class_="figure"))
