@@ -87,8 +87,8 @@ def _excess(below: Floats, weight: Floats, cotangent: Floats) -> Floats:
     return excess
 
 
-def quick_multipliers(problem: Problem, rho: Floats, vertices: Floats, centre: Floats) -> Floats:
-    """Return multipliers w (N, S, C) for pieces with these vertices (N, m, C), from a point of each.
+def quick_multipliers(problem: Problem, vertices: Floats, centre: Floats, level: Floats) -> Floats:
+    """Return multipliers w (N, S, C) for pieces with these vertices (N, m, C), from a point of each and its level.
 
     They are the optimal ones at that point where these can follow r through the piece without falling below a mean
     loss. Where they cannot, all multipliers of the group rise by the same amount, to a level above all that the
@@ -96,10 +96,8 @@ def quick_multipliers(problem: Problem, rho: Floats, vertices: Floats, centre: F
     """
     mean = problem.upper.loss[..., 0]
     root = np.sqrt(problem.upper.probability[..., 0])
-    found = fixed_shares(problem, rho, centre)
-    reached = (vertices @ mean.T).max(axis=1)  # (N, S)
-    level = np.maximum(found.level, reached.max(axis=1) + 1e-9 * problem.scale)
-    rise = level[:, None] - centre @ mean.T
+    reached = (vertices @ mean.T).max(axis=(1, 2))
+    rise = np.maximum(level, reached + 1e-9 * problem.scale)[:, None] - centre @ mean.T
     shape = root / np.sqrt(centre)[:, None]
     shape = shape / (shape @ centre[..., None])  # weighted by the centre they average to one
     w = mean + rise[..., None] * shape

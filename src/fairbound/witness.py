@@ -8,11 +8,11 @@ with equal base rates, where nothing is left to mix in, that one is taken as ins
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from fairbound.arrays import Floats
+from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.nearest import NearestFair
 from fairbound.problem import Problem
 from fairbound.rounding import lowered, most_affinity
@@ -66,17 +66,56 @@ class Witness:
         )
 
 
-def _measure(problem: Problem, k: Floats, r: Floats, conditional: Floats, unseen: Floats) -> Witness:
-    """Evaluate a Q with rounding against it."""
-    mass = k[:, None] * r
+@dataclass(frozen=True)
+class Witnesses:
+    """Distributions Q for many radii: the attributes of :class:`Witness`, with one more axis in front."""
+
+    group_mass: Floats
+    label_mass: Floats
+    mass: Floats
+    reweighting: Floats
+    unseen: Floats
+    loss: Floats
+    affinity: Floats
+
+    def __getitem__(self, index: int) -> Witness:
+        """Return the distribution for one radius."""
+        return Witness(
+            self.group_mass[index],
+            self.label_mass[index],
+            self.mass[index],
+            self.reweighting[index],
+            self.unseen[index],
+            float(self.loss[index]),
+            float(self.affinity[index]),
+        )
+
+    def replaced(self, where: Booleans | Integers, other: Witnesses) -> Witnesses:
+        """Return a copy with other distributions at some radii; ``other`` has those only."""
+        columns = []
+        for field in fields(self):
+            column = getattr(self, field.name).copy()
+            column[where] = getattr(other, field.name)
+            columns.append(column)
+        return Witnesses(*columns)
+
+    def take(self, index: Booleans | Integers) -> Witnesses:
+        """Select radii."""
+        return Witnesses(*(getattr(self, field.name)[index] for field in fields(self)))
+
+
+def _measure(problem: Problem, k: Floats, r: Floats, conditional: Floats, unseen: Floats) -> Witnesses:
+    """Evaluate Qs with rounding against them."""
+    mass = k[:, :, None] * r[:, None]
     atoms = problem.lower
-    overlap = np.sqrt(atoms.probability * (mass[..., None] * conditional)).sum()
-    loss = (mass * ((conditional * atoms.loss).sum(axis=2) + unseen * problem.ceiling)).sum()
+    overlap = np.sqrt(atoms.probability * (mass[..., None] * conditional)).sum(axis=(1, 2, 3))
+    loss = (mass * ((conditional * atoms.loss).sum(axis=3) + unseen * problem.ceiling)).sum(axis=(1, 2))
     roundings = atoms.probability.size + 48
-    return Witness(k, r, mass, conditional, unseen, float(lowered(loss, roundings)), float(lowered(overlap, roundings)))
+    conditional, unseen = (np.broadcast_to(part, (len(k), *part.shape[1:])) for part in (conditional, unseen))
+    return Witnesses(k, r, mass, conditional, unseen, lowered(loss, roundings), lowered(overlap, roundings))
 
 
-def _suggestions(problem: Problem, mass: Floats, eta: Floats, lam: float) -> list[tuple[Floats, Floats]]:
+def _suggestions(problem: Problem, mass: Floats, eta: Floats, lam: Floats) -> list[tuple[Floats, Floats]]:
     """Return the conditional distributions that the multipliers suggest, with their unseen parts.
 
     Density ratio ``(lam / (eta - loss))^2``; what is missing to the cell's mass sits at the ceiling, on P's own atom
@@ -85,18 +124,18 @@ def _suggestions(problem: Problem, mass: Floats, eta: Floats, lam: float) -> lis
     atoms = problem.lower
     present = atoms.probability > 0
     gap = np.where(present, np.maximum(eta[..., None] - atoms.loss, 1e-300), 1.0)
-    raw = np.where(present, atoms.probability * (lam / gap) ** 2, 0.0)
-    total = raw.sum(axis=2)
-    cell = atoms.probability.sum(axis=2)
+    raw = np.where(present, atoms.probability * (lam[:, None, None, None] / gap) ** 2, 0.0)
+    total = raw.sum(axis=3)
     if not problem.unseen:  # all of a cell's mass stays on its atoms
         raw = np.where((total > 0)[..., None], raw, atoms.probability)
-        total = np.where(total > 0, total, cell)
-    spread = _completed(raw / np.where(total > 0, total, 1.0)[..., None], np.where(total > 0, 0.0, 1.0))
+        total = np.where(total > 0, total, problem.mass)
+    some = np.where(total > 0, total, 1.0)[..., None]
+    spread = _completed(raw / some, np.where(total > 0, 0.0, 1.0))
     if not problem.unseen:
         return [spread]
     filled = np.minimum(total, mass) / np.where(mass > 0, mass, 1.0)
-    conditional = raw / np.where(total > 0, total, 1.0)[..., None] * filled[..., None]
-    unseen = np.maximum(0.0, 1.0 - conditional.sum(axis=2))
+    conditional = raw / some * filled[..., None]
+    unseen = np.maximum(0.0, 1.0 - conditional.sum(axis=3))
     at_top = present & (atoms.loss == problem.ceiling[..., None])
     filled_up = conditional + np.where(at_top, unseen[..., None] / np.maximum(at_top.sum(axis=2), 1)[..., None], 0.0)
     return [_completed(filled_up, np.where(at_top.any(axis=2), 0.0, unseen)), spread, _completed(conditional, unseen)]
@@ -104,47 +143,57 @@ def _suggestions(problem: Problem, mass: Floats, eta: Floats, lam: float) -> lis
 
 def _completed(conditional: Floats, unseen: Floats) -> tuple[Floats, Floats]:
     """Make each cell's conditional distribution add up to one."""
-    total = conditional.sum(axis=2) + unseen
+    total = conditional.sum(axis=3) + unseen
     unseen = np.where(total > 0, unseen, 1.0)
     total = np.where(total > 0, total, 1.0)
     return conditional / total[..., None], unseen / total
 
 
-def build_witness(
-    problem: Problem, rho: float, shares: tuple[Floats, Floats], eta: Floats, lam: float, nearest: NearestFair
-) -> Witness:
-    """Build Q from shares and multipliers, and mix it with safer distributions until it is inside the ball.
+def build_witnesses(
+    problem: Problem, rho: Floats, shares: tuple[Floats, Floats], eta: Floats, lam: Floats, nearest: NearestFair
+) -> Witnesses:
+    """Build a Q for each radius from shares and multipliers, and mix it with safer ones until it is inside the ball.
 
     First with the Q of the same cell masses that keeps P inside the cells, then with the nearest distribution of
     equal base rates. Affinity is concave, so a linear interpolation of it is a safe rule for how much to mix.
+    Shapes: rho and lam (N,), shares (N, S) and (N, C), eta (N, S, C).
     """
-    need = float(most_affinity(rho))
+    need = most_affinity(rho)
     k, r = problem.groups.inside(shares[0]), problem.labels.inside(shares[1])
     cell = problem.mass
     plain = np.where(cell[..., None] > 0, problem.lower.probability / np.where(cell > 0, cell, 1.0)[..., None], 0.0)
-    plain, plain_unseen = _completed(plain, np.where(cell > 0, 0.0, 1.0))
+    plain, plain_unseen = _completed(plain[None], np.where(cell > 0, 0.0, 1.0)[None])
 
-    safest = _measure(problem, nearest.group_mass, nearest.label_mass, plain, plain_unseen)
+    near_k, near_r = (np.tile(share, (len(rho), 1)) for share in (nearest.group_mass, nearest.label_mass))
+    safest = _measure(problem, near_k, near_r, plain, plain_unseen)
     kept = _measure(problem, k, r, plain, plain_unseen)
-    if kept.affinity < need:
-        blend = _blend(kept.affinity, safest.affinity, need)
-        k = problem.groups.inside((1 - blend) * k + blend * nearest.group_mass)
-        r = problem.labels.inside((1 - blend) * r + blend * nearest.label_mass)
+    short = kept.affinity < need
+    if short.any():
+        blend = _blend(kept.affinity, safest.affinity, need)[:, None]
+        k = problem.groups.inside((1 - blend) * k + blend * near_k)
+        r = problem.labels.inside((1 - blend) * r + blend * near_r)
         kept = _measure(problem, k, r, plain, plain_unseen)
-    found = [kept, safest]
-    for conditional, unseen in _suggestions(problem, k[:, None] * r, eta, lam):
-        witness = _measure(problem, k, r, conditional, unseen)
-        if witness.affinity < need:
-            blend = _blend(witness.affinity, kept.affinity, need)
-            mixed = _completed((1 - blend) * conditional + blend * plain, (1 - blend) * unseen + blend * plain_unseen)
-            witness = _measure(problem, k, r, *mixed)
-        found.append(witness)
-    inside = [w for w in found if w.affinity >= need]
-    return max(inside or [safest], key=lambda w: w.loss)
+    best = _better(safest, kept, need)
+    for conditional, unseen in _suggestions(problem, k[:, :, None] * r[:, None], eta, lam):
+        found = _measure(problem, k, r, conditional, unseen)
+        if (found.affinity < need).any():
+            blend = _blend(found.affinity, kept.affinity, need)[:, None, None]
+            mixed = (1 - blend[..., None]) * conditional + blend[..., None] * plain
+            found = _measure(problem, k, r, *_completed(mixed, (1 - blend) * unseen + blend * plain_unseen))
+        best = _better(best, found, need)
+    return best
 
 
-def _blend(start: float, end: float, need: float) -> float:
+def _better(best: Witnesses, other: Witnesses, need: Floats) -> Witnesses:
+    """Take the other distribution where it is inside the ball and attains more, or is the first inside."""
+    wins = (other.affinity >= need) & ((other.loss > best.loss) | (best.affinity < need))
+    if wins.all():
+        return other
+    return best.replaced(wins, other.take(wins)) if wins.any() else best
+
+
+def _blend(start: Floats, end: Floats, need: Floats) -> Floats:
     """Return the weight of the safer end that lifts a concave affinity from ``start`` to ``need``."""
-    if end <= need or end <= start:
-        return 1.0
-    return min(1.0, (need - start) / (end - start) * (1 + 1e-9) + 1e-15)
+    possible = (end > need) & (end > start)
+    weight = (need - start) / np.where(possible, end - start, 1.0) * (1 + 1e-9) + 1e-15
+    return np.where(start >= need, 0.0, np.where(possible, np.minimum(1.0, weight), 1.0))
