@@ -91,7 +91,7 @@ class Witnesses:
         )
 
     def replaced(self, where: Booleans | Integers, other: Witnesses) -> Witnesses:
-        """Return a copy with other distributions at some radii; ``other`` has those only."""
+        """Return a copy with other distributions at some radii; ``other`` has those only, or one for all of them."""
         columns = []
         for field in fields(self):
             column = getattr(self, field.name).copy()
@@ -104,46 +104,44 @@ class Witnesses:
         return Witnesses(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
-def _measure(problem: Problem, k: Floats, r: Floats, conditional: Floats, unseen: Floats) -> Witnesses:
-    """Evaluate Qs with rounding against them."""
-    mass = k[:, :, None] * r[:, None]
+def _measure(problem: Problem, mass: Floats, conditional: Floats, unseen: Floats) -> tuple[Floats, Floats]:
+    """Return loss and affinity of Qs with rounding against them; shapes (..., S, C) and (..., S, C, J)."""
     atoms = problem.lower
-    overlap = np.sqrt(atoms.probability * (mass[..., None] * conditional)).sum(axis=(1, 2, 3))
-    loss = (mass * ((conditional * atoms.loss).sum(axis=3) + unseen * problem.ceiling)).sum(axis=(1, 2))
+    overlap = np.sqrt(atoms.probability * (mass[..., None] * conditional)).sum(axis=(-3, -2, -1))
+    loss = (mass * ((conditional * atoms.loss).sum(axis=-1) + unseen * problem.ceiling)).sum(axis=(-2, -1))
     roundings = atoms.probability.size + 48
-    conditional, unseen = (np.broadcast_to(part, (len(k), *part.shape[1:])) for part in (conditional, unseen))
-    return Witnesses(k, r, mass, conditional, unseen, lowered(loss, roundings), lowered(overlap, roundings))
+    return lowered(loss, roundings), lowered(overlap, roundings)
 
 
-def _suggestions(problem: Problem, mass: Floats, eta: Floats, lam: Floats) -> list[tuple[Floats, Floats]]:
-    """Return the conditional distributions that the multipliers suggest, with their unseen parts.
+def _suggestions(problem: Problem, mass: Floats, eta: Floats, lam: Floats) -> tuple[Floats, Floats]:
+    """Return conditional distributions that the multipliers suggest, with their unseen parts, one or two per radius.
 
-    Density ratio ``(lam / (eta - loss))^2``; what is missing to the cell's mass sits at the ceiling, on P's own atom
-    there if it has one (same loss, and closer to P), or is spread over the atoms.
+    Density ratio ``(lam / (eta - loss))^2``; what is missing to the cell's mass is spread over the atoms, or sits at
+    the ceiling, on P's own atom there if it has one (same loss, and closer to P).
     """
     atoms = problem.lower
     present = atoms.probability > 0
     gap = np.where(present, np.maximum(eta[..., None] - atoms.loss, 1e-300), 1.0)
     raw = np.where(present, atoms.probability * (lam[:, None, None, None] / gap) ** 2, 0.0)
-    total = raw.sum(axis=3)
+    total = raw.sum(axis=-1)
     if not problem.unseen:  # all of a cell's mass stays on its atoms
         raw = np.where((total > 0)[..., None], raw, atoms.probability)
         total = np.where(total > 0, total, problem.mass)
-    some = np.where(total > 0, total, 1.0)[..., None]
-    spread = _completed(raw / some, np.where(total > 0, 0.0, 1.0))
+    some = total > 0
+    spread = raw / np.where(some, total, 1.0)[..., None]
     if not problem.unseen:
-        return [spread]
-    filled = np.minimum(total, mass) / np.where(mass > 0, mass, 1.0)
-    conditional = raw / some * filled[..., None]
-    unseen = np.maximum(0.0, 1.0 - conditional.sum(axis=3))
+        return _completed(spread[None], np.where(some, 0.0, 1.0)[None])
+    filled = spread * (np.minimum(total, mass) / np.where(mass > 0, mass, 1.0))[..., None]
+    unseen = np.maximum(0.0, 1.0 - filled.sum(axis=-1))
     at_top = present & (atoms.loss == problem.ceiling[..., None])
-    filled_up = conditional + np.where(at_top, unseen[..., None] / np.maximum(at_top.sum(axis=2), 1)[..., None], 0.0)
-    return [_completed(filled_up, np.where(at_top.any(axis=2), 0.0, unseen)), spread, _completed(conditional, unseen)]
+    count = at_top.sum(axis=-1)
+    filled = filled + at_top * (unseen / np.maximum(count, 1))[..., None]
+    return _completed(np.stack([spread, filled]), np.stack([np.where(some, 0.0, 1.0), np.where(count, 0.0, unseen)]))
 
 
 def _completed(conditional: Floats, unseen: Floats) -> tuple[Floats, Floats]:
     """Make each cell's conditional distribution add up to one."""
-    total = conditional.sum(axis=3) + unseen
+    total = conditional.sum(axis=-1) + unseen
     unseen = np.where(total > 0, unseen, 1.0)
     total = np.where(total > 0, total, 1.0)
     return conditional / total[..., None], unseen / total
@@ -161,35 +159,42 @@ def build_witnesses(
     need = most_affinity(rho)
     k, r = problem.groups.inside(shares[0]), problem.labels.inside(shares[1])
     cell = problem.mass
-    plain = np.where(cell[..., None] > 0, problem.lower.probability / np.where(cell > 0, cell, 1.0)[..., None], 0.0)
-    plain, plain_unseen = _completed(plain[None], np.where(cell > 0, 0.0, 1.0)[None])
+    some = cell > 0
+    plain = _completed(problem.lower.probability / np.where(some, cell, 1.0)[..., None], np.where(some, 0.0, 1.0))
+    near = nearest.group_mass[:, None] * nearest.label_mass
+    safest, reach = _measure(problem, near, *plain)
 
-    near_k, near_r = (np.tile(share, (len(rho), 1)) for share in (nearest.group_mass, nearest.label_mass))
-    safest = _measure(problem, near_k, near_r, plain, plain_unseen)
-    kept = _measure(problem, k, r, plain, plain_unseen)
-    short = kept.affinity < need
-    if short.any():
-        blend = _blend(kept.affinity, safest.affinity, need)[:, None]
-        k = problem.groups.inside((1 - blend) * k + blend * near_k)
-        r = problem.labels.inside((1 - blend) * r + blend * near_r)
-        kept = _measure(problem, k, r, plain, plain_unseen)
-    best = _better(safest, kept, need)
-    for conditional, unseen in _suggestions(problem, k[:, :, None] * r[:, None], eta, lam):
-        found = _measure(problem, k, r, conditional, unseen)
-        if (found.affinity < need).any():
-            blend = _blend(found.affinity, kept.affinity, need)[:, None, None]
-            mixed = (1 - blend[..., None]) * conditional + blend[..., None] * plain
-            found = _measure(problem, k, r, *_completed(mixed, (1 - blend) * unseen + blend * plain_unseen))
-        best = _better(best, found, need)
-    return best
+    mass = k[:, :, None] * r[:, None]
+    loss, affinity = _measure(problem, mass, *plain)
+    if (affinity < need).any():
+        blend = _blend(affinity, reach, need)[:, None]
+        k = problem.groups.inside((1 - blend) * k + blend * nearest.group_mass)
+        r = problem.labels.inside((1 - blend) * r + blend * nearest.label_mass)
+        mass = k[:, :, None] * r[:, None]
+        loss, affinity = _measure(problem, mass, *plain)
 
-
-def _better(best: Witnesses, other: Witnesses, need: Floats) -> Witnesses:
-    """Take the other distribution where it is inside the ball and attains more, or is the first inside."""
-    wins = (other.affinity >= need) & ((other.loss > best.loss) | (best.affinity < need))
-    if wins.all():
-        return other
-    return best.replaced(wins, other.take(wins)) if wins.any() else best
+    # Row 0 keeps P inside the cells; the others are what the multipliers suggest, mixed with row 0 as needed.
+    conditional, unseen = (np.broadcast_to(part, (1, len(rho), *part.shape)) for part in plain)
+    loss, affinity = loss[None], affinity[None]
+    if problem.unseen or problem.lower.places > 1:
+        tried = _suggestions(problem, mass, eta, lam)
+        found = _measure(problem, mass, *tried)
+        blend = _blend(found[1], affinity, need)[..., None, None]
+        if blend.any():
+            mixed = (1 - blend[..., None]) * tried[0] + blend[..., None] * plain[0]
+            tried = _completed(mixed, (1 - blend) * tried[1] + blend * plain[1])
+            found = _measure(problem, mass, *tried)
+        conditional, unseen = np.concatenate([conditional, tried[0]]), np.concatenate([unseen, tried[1]])
+        loss, affinity = np.concatenate([loss, found[0]]), np.concatenate([affinity, found[1]])
+    best = np.where(affinity >= need, loss, -np.inf).argmax(axis=0), np.arange(len(rho))
+    chosen = Witnesses(k, r, mass, conditional[best], unseen[best], loss[best], affinity[best])
+    worse = (chosen.affinity < need) | ((chosen.loss < safest) & (reach >= need))
+    if worse.any():
+        safe = Witnesses(
+            nearest.group_mass, nearest.label_mass, near, *plain, safest, reach
+        )  # the same at every radius
+        chosen = chosen.replaced(worse, safe)
+    return chosen
 
 
 def _blend(start: Floats, end: Floats, need: Floats) -> Floats:
