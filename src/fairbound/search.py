@@ -79,7 +79,8 @@ class Search:
         problem, size = self.problem, self.problem.labels.size
         forest = Forest(len(rhos), problem.groups.size, size)
         first = min((QUICK_FIRST_CUT if self.quick else FIRST_CUT)[min(size, 4)], int(np.log2(self.budget)))
-        fresh = forest.cut(np.full(len(rhos), first))
+        forest.cut(np.full(len(rhos), first))
+        fresh = np.arange(len(forest.pieces))
         # The nearest distribution is in every ball: something to start from.
         shares = (np.tile(share, (len(rhos), 1)) for share in (self.nearest.group_mass, self.nearest.label_mass))
         state = State(rhos, forest, self._witnesses(rhos, *shares))

@@ -10,8 +10,8 @@ whole simplex of group shares and without empty cells, the case that most people
 
 Setting the derivative to zero says that the vectors A and ``sqrt(k)`` enclose the angle whose cosine is ``tau / |A|``.
 Its cotangent is the mean of ``1 / (v - Ebar_s)`` divided by the standard deviation, with weights ``A_s^2``. For two
-groups this is an affine function of v, and for more it is nearly one, and concave: Newton's method, started at the left
-end, needs a step for two groups and a few for hundreds.
+groups this is an affine function of v. For more it is close to one and, wherever we looked, concave: Newton's method,
+started at the left end, needs one step for two groups and a few for hundreds. (Nothing rests on its success.)
 """
 
 from __future__ import annotations
