@@ -68,10 +68,11 @@ def _rows(per_cell: int) -> None:
     joined = np.concatenate(losses)
     rows_time, population = timed(lambda: Population.from_losses(joined, labels, sensitive_features=groups), repeat=3)
     histogram_time, _ = timed(lambda: [np.histogram(loss, bins=BINS, range=(0.0, 1.0)) for loss in losses], repeat=3)
+    cells_time, _ = timed(lambda: _histograms_of_cells(joined, groups, labels), repeat=3)
     table = Table(
         f"Many rows: two groups, two labels, {per_cell:,} continuous losses in each cell",
-        [("shift", 9), ("rho", 5), ("from_losses", 11), ("histogram", 9), ("ratio", 7), ("certify", 9),
-         ("ratio", 7), ("bound", 9), ("gap", 8)],
+        [("shift", 9), ("rho", 5), ("from_losses", 11), ("histogram", 9), ("ratio", 7), ("with cells", 10),
+         ("ratio", 7), ("certify", 9), ("bound", 9), ("gap", 8)],
     )  # fmt: skip
     shifts: tuple[Shift, ...] = ("general", "sensitive")
     for shift in shifts:
@@ -86,12 +87,24 @@ def _rows(per_cell: int) -> None:
             seconds(rows_time),
             seconds(histogram_time),
             times(rows_time / histogram_time),
+            seconds(cells_time),
+            times(rows_time / cells_time),
             seconds(duration),
-            times(duration / histogram_time),
             f"{certificate.bound:.6f}",
             f"{certificate.gap:.1e}",
         )
-    note(f"ratio: to NumPy's histogram of the same losses, cell by cell, {BINS} bins (here small is good)")
+    note(f"histogram: NumPy's, {BINS} bins, of losses that lie sorted into cells already; ours has to find the cells")
+    note("with cells: the same histograms from the same columns of rows; ratio: our time / theirs (here small is good)")
+
+
+def _histograms_of_cells(
+    loss: NDArray[np.float64], groups: NDArray[np.int64], labels: NDArray[np.int64]
+) -> list[NDArray[np.int64]]:
+    """Find the rows of each cell, whose names are known beforehand, and histogram their losses."""
+    return [
+        np.histogram(loss[(groups == group) & (labels == label)], bins=BINS, range=(0.0, 1.0))[0]
+        for group, label in SHAPES
+    ]
 
 
 def _beta_losses(per_cell: int) -> list[NDArray[np.float64]]:

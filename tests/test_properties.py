@@ -16,10 +16,12 @@ from fairbound import (
     Population,
     Status,
     ThresholdError,
+    Verdict,
     certify,
     certify_curve,
     largest_certified_rho,
     nearest_fair,
+    verify,
 )
 from fairbound.proof import PartitionProof, TangentProof
 from tests.problems import E, P, Question, questions, radius, random_population
@@ -131,6 +133,7 @@ def test_any_budget_gives_a_valid_bound_and_an_honest_gap(budget: int) -> None:
     assert short.bound >= long.attained
     assert short.attained <= long.bound
     assert short.gap == short.bound - short.attained
+    assert verify(short.to_json()).verdict is Verdict.PROVED
 
 
 def test_thousands_of_losses() -> None:

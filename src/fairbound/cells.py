@@ -83,6 +83,24 @@ def column(name: str, values: Any) -> AnyArray:
     return array
 
 
+def _distinct(array: AnyArray) -> tuple[Iterable[Any], Integers]:
+    """Return the distinct entries in order and each entry's place among them, where possible without sorting rows."""
+    if array.dtype.kind in "OUS":
+        entries = array.tolist()
+        ordered = sorted(set(entries))
+        place = {value: index for index, value in enumerate(ordered)}
+        return ordered, np.fromiter(map(place.__getitem__, entries), np.int64, len(entries))
+    if array.dtype.kind in "bi" and len(array):
+        low, high = int(array.min()), int(array.max())
+        if high - low <= len(array):
+            offset = array.astype(np.int64, copy=False)
+            offset = offset - low if low else offset
+            found = np.bincount(offset) > 0
+            distinct = (np.flatnonzero(found) + low).astype(array.dtype)
+            return distinct, offset if found.all() else (np.cumsum(found) - 1)[offset]
+    return np.unique(array, return_inverse=True)
+
+
 def _scalar(value: Any) -> Hashable:
     """Return the plain Python value of an array element."""
     return value.item() if isinstance(value, np.generic) else value
@@ -96,7 +114,7 @@ def encode(name: str, values: Any) -> Categories:
         raise InputError(message)
     kinds = {type(v) for v in array.tolist()} if array.dtype == object else set()
     if not kinds or kinds in SORTED_WELL:
-        distinct, codes = np.unique(array, return_inverse=True)
+        distinct, codes = _distinct(array)
         names = tuple(_scalar(v) for v in distinct)
     else:  # values that cannot be sorted, or only in part: order them by how they print
         found = number_names(array.tolist())
@@ -107,7 +125,7 @@ def encode(name: str, values: Any) -> Categories:
         rank = np.array([order.index(v) for v in names])
         place = np.argsort(np.argsort(rank))
         names, codes = tuple(v for v in order if v in names), place[codes]
-    return Categories(names, codes.astype(np.int64))
+    return Categories(names, codes.astype(np.int64, copy=False))
 
 
 def number_names(values: Sequence[Hashable], declared: Iterable[Hashable] | None = None) -> Categories:
@@ -218,9 +236,9 @@ def numbers(name: str, values: Any) -> Floats:
     if array.dtype.kind not in "biuf":
         message = f"{name} must hold numbers, not {array.dtype}; convert it, and drop rows with missing values"
         raise InputError(message)
-    array = array.astype(np.float64)
-    bad = ~np.isfinite(array)
-    if bad.any():
+    array = array.astype(np.float64, copy=False)
+    if not np.isfinite(array).all():
+        bad = ~np.isfinite(array)
         row = int(np.argwhere(bad)[0][0])
         message = f"{name} has the value {array[np.nonzero(bad)][0]} in row {row}; drop such rows or mend the model"
         raise InputError(message)

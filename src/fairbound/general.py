@@ -20,7 +20,7 @@ import numpy as np
 from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.marginals import MarginalSet
-from fairbound.saddle import Derivatives, GlobalRows, LocalRows
+from fairbound.saddle import Derivatives, GlobalRows, LocalRows, diagonal
 
 
 @dataclass(frozen=True)
@@ -95,35 +95,36 @@ class GeneralSaddle:
         n, s, c, size = self.shape
         phi, lam, r = self._split(local, glob)
         k = local[..., c]
-        inverse = 1.0 / (self.deficit + (phi / r)[..., None])
-        best = lam * self.root * inverse
-        mass = inner * (2.0 * best - inner)  # x^2 to first order in the distance from the best x
-        squared, slope = inner * inner, self.root * inner * inverse
-        mass_sum, squared_sum = mass.sum(-1), squared.sum(-1)
-        curve_sum, slope_sum = (squared * inverse).sum(-1), slope.sum(-1)
+        ratio, per = phi / r, 1.0 / r
+        inverse = 1.0 / (self.deficit + ratio[..., None])
+        squared, pull = inner * inner, self.root * inverse
+        curved = squared * inverse
+        squared_sum, curve_sum, slope_sum = squared.sum(-1), curved.sum(-1), (pull * inner).sum(-1)
+        overlap = (pull * self.root).sum((1, 2, 3))
+        mass = 2.0 * lam[..., 0] * slope_sum - squared_sum  # x^2 to first order in the distance from the best x
 
         g_local = np.empty((n, s, c + 1))
-        g_local[..., :c] = k[..., None] - mass_sum / r
+        g_local[..., :c] = k[..., None] - mass * per
         g_local[..., c] = phi.sum(-1) - glob[:, c + 1, None]
         g_glob = np.zeros((n, size))
-        g_glob[:, 0] = 2.0 * (self.root * best).sum((1, 2, 3)) - 2.0 * self.tau
-        g_glob[:, 1 : c + 1] = (mass_sum * phi / r**2).sum(1) - glob[:, c + 2, None]
+        g_glob[:, 0] = 2.0 * (glob[:, 0] * overlap - self.tau)
+        g_glob[:, 1 : c + 1] = (mass * ratio * per).sum(1) - glob[:, c + 2, None]
         g_glob[:, c + 1] = 1.0 - k.sum(1)
         g_glob[:, c + 2] = 1.0 - glob[:, 1 : c + 1].sum(1)
 
-        label = np.arange(c)
+        square = per * per
         local_local = np.zeros((n, s, c + 1, c + 1))
-        local_local[..., label, label] = 2.0 * curve_sum / r**2
+        diagonal(local_local[..., :c, :c])[...] = 2.0 * curve_sum * square
         local_local[..., :c, c] = local_local[..., c, :c] = 1.0
         local_glob = np.zeros((n, s, c + 1, size))
-        local_glob[..., :c, 0] = -2.0 * slope_sum / r
-        local_glob[..., label, 1 + label] = squared_sum / r**2 - 2.0 * curve_sum * phi / r**3
+        local_glob[..., :c, 0] = -2.0 * slope_sum * per
+        diagonal(local_glob[..., :c, 1 : c + 1])[...] = (squared_sum - 2.0 * curve_sum * ratio) * square
         local_glob[..., c, c + 1] = -1.0
         corner = np.zeros((n, size, size))
-        corner[:, 0, 0] = 2.0 * (self.root**2 * inverse).sum((1, 2, 3))
-        corner[:, 0, 1 : c + 1] = corner[:, 1 : c + 1, 0] = 2.0 * (slope_sum * phi / r**2).sum(1)
-        bent = phi / r**3 * (squared * inverse * self.deficit).sum(-1)
-        corner[:, 1 + label, 1 + label] = -2.0 * bent.sum(1)
+        corner[:, 0, 0] = 2.0 * overlap
+        corner[:, 0, 1 : c + 1] = corner[:, 1 : c + 1, 0] = 2.0 * (slope_sum * ratio * per).sum(1)
+        bent = ratio * (curved * self.deficit).sum(-1) * square
+        diagonal(corner[:, 1 : c + 1, 1 : c + 1])[...] = -2.0 * bent.sum(1)
         corner[:, 1 : c + 1, c + 2] = corner[:, c + 2, 1 : c + 1] = -1.0
         return Derivatives(g_local, g_glob, local_local, local_glob, corner)
 

@@ -19,6 +19,9 @@ from fairbound.rounding import UNIT, lowered, raised
 #: Cells with at most this many rows keep every distinct loss; larger ones are summarised in this many bins.
 BINS = 4096
 
+#: Rows are binned in blocks of this many.
+BLOCK = 2**15
+
 
 @dataclass(frozen=True)
 class MeanOnly:
@@ -176,32 +179,52 @@ def _one_cell(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
     """Return low, high, weight, shares of the edges and number of rows of one cell's bins."""
     if not len(loss):
         return np.zeros((6, 0))
-    if len(loss) <= BINS:
-        low, bins = np.unique(loss, return_inverse=True)
-        high = low
-        single = np.ones(len(low), dtype=bool)
-    else:
-        top = edges[-1]
-        bins = np.clip(((1.0 - np.sqrt(1.0 - np.minimum(loss / top, 1.0))) * BINS).astype(np.int64), 0, BINS - 1)
-        bins -= loss < edges[bins]  # rounding may have put a loss next to its bin
-        bins += loss > edges[bins + 1]
-        sample = np.zeros(BINS)
-        sample[bins] = loss
-        single = np.bincount(bins, loss != sample[bins], BINS) == 0
-        low, high = np.where(single, sample, edges[:-1]), np.where(single, sample, edges[1:])
-    rows = np.bincount(bins, minlength=len(low))
-    # Shares from distances to the edges, not from the mean: their rounding errors stay small in narrow bins too.
-    above, below = loss - low[bins], high[bins] - loss
-    if weight is None:
-        mass = rows.astype(np.float64)
-        sums = [np.asarray(np.bincount(bins, part, len(low)), dtype=np.float64) for part in (below, above)]
-    else:
+    if len(loss) > BINS:
+        return _binned(loss, weight, edges)
+    low, bins = np.unique(loss, return_inverse=True)
+    rows = np.bincount(bins)
+    mass = rows.astype(np.float64) if weight is None else _exact_sums(bins, weight, rows)
+    one = np.ones(len(low))
+    return np.stack([low, low, mass, one, 0.0 * one, one])[:, mass > 0]
+
+
+def _binned(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
+    """Do the same for a large cell, a block of rows after the other: they stay in the processor's cache."""
+    rows = np.zeros(BINS, dtype=np.int64)
+    below, above = np.zeros((2, BINS))
+    sample, several = np.full(BINS, np.nan), np.zeros(BINS, dtype=bool)  # one loss of each bin; whether it has others
+    for start in range(0, len(loss), BLOCK):
+        part = loss[start : start + BLOCK]
+        place = _places(part, edges)
+        rows += np.bincount(place, minlength=BINS)
+        # Shares from distances to the edges, not from the mean: their rounding errors stay small in narrow bins too.
+        below += np.bincount(place, edges[place + 1] - part, BINS)
+        above += np.bincount(place, part - edges[place], BINS)
+        undecided = np.flatnonzero(~several[place])
+        place, part = place[undecided], part[undecided]
+        first = np.isnan(sample[place])
+        sample[place[first]] = part[first]
+        several[place[part != sample[place]]] = True
+    mass = rows.astype(np.float64)
+    if weight is not None:
+        bins = _places(loss, edges)
         mass = _exact_sums(bins, weight, rows)
-        sums = [_exact_sums(bins, part * weight, rows) for part in (below, above)]
+        below = _exact_sums(bins, (edges[bins + 1] - loss) * weight, rows)
+        above = _exact_sums(bins, (loss - edges[bins]) * weight, rows)
     used = mass > 0
-    whole = np.where(single | ~used, 1.0, mass * (high - low))
-    to_low, to_high = np.where(single, 1.0, sums[0] / whole), np.where(single, 0.0, np.minimum(sums[1] / whole, 1.0))
-    return np.stack([low, high, mass, to_low, to_high, np.where(single, 1, rows)])[:, used]
+    low, high = np.where(several, edges[:-1], sample), np.where(several, edges[1:], sample)
+    whole = np.where(several & used, mass * (high - low), 1.0)
+    to_low, to_high = np.where(several, below / whole, 1.0), np.where(several, np.minimum(above / whole, 1.0), 0.0)
+    return np.stack([low, high, mass, to_low, to_high, np.where(several, rows, 1)])[:, used]
+
+
+def _places(loss: Floats, edges: Floats) -> Integers:
+    """Return the bin of each loss."""
+    guess = ((1.0 - np.sqrt(1.0 - np.minimum(loss / edges[-1], 1.0))) * BINS).astype(np.int64)
+    bins = np.minimum(guess, BINS - 1)
+    bins -= loss < edges[bins]  # rounding may have put a loss next to its bin
+    bins += loss > edges[bins + 1]
+    return bins
 
 
 def _exact_sums(bins: Integers, values: Floats, rows: Integers) -> Floats:

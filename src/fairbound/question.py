@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -20,8 +21,7 @@ from fairbound.proof import Axis, Proof, TangentProof
 from fairbound.regions import Region, StandIn, check_sample, find_region, read_confidence, small_cells
 from fairbound.rounding import least_affinity
 from fairbound.search import Search
-from fairbound.tree import partition
-from fairbound.witness import Witness, build_witness
+from fairbound.witness import Witness, build_witnesses
 
 Shift = Literal["general", "sensitive"]
 Support = Literal["any", "observed"]
@@ -79,12 +79,11 @@ class Question:
         if problem.one_convex_program:
             found = _general_answers(problem, nearest, rhos, axis)
         else:
-            search = Search(problem, nearest, self.tol, self.budget)
+            ended = Search(problem, nearest, self.tol, self.budget).run(rhos)
+            proofs = ended.forest.proofs(axis, problem.labels.floor)
             found = [
-                Answer(
-                    max(leaf.bound for leaf in tree.leaves), tree.witness, partition(tree, axis, problem.labels.floor)
-                )
-                for tree in search.run(rhos)
+                Answer(bound, ended.witness[index], proof)
+                for index, (bound, proof) in enumerate(zip(ended.bound.tolist(), proofs, strict=True))
             ]
         top = float(problem.ceiling.max())
         return [
@@ -112,7 +111,7 @@ class Question:
             stand_in=self.stand_in,
         )
 
-    @property
+    @cached_property
     def assumptions(self) -> tuple[str, ...]:
         """What the bound rests on."""
         sentences = [
@@ -180,12 +179,11 @@ def _general_answers(problem: Problem, nearest: NearestFair, rhos: Floats, axis:
         phi = found.phi * scale
         bound = general_bound(problem, rho, phi, found.label_share)
         eta = scale + phi / found.label_share[:, None]
-        for index, radius in enumerate(rho):
-            shares = found.group_share[index], found.label_share[index]
-            lam = float(found.lam[index]) * scale
-            witness = build_witness(problem, float(radius), shares, eta[index], lam, nearest)
+        shares = found.group_share, found.label_share
+        witnesses = build_witnesses(problem, rho, shares, eta, found.lam * scale, nearest)
+        for index, value in enumerate(bound.tolist()):
             proof = TangentProof(axis, phi[index], found.label_share[index])
-            answers.append(Answer(float(bound[index]), witness, proof))
+            answers.append(Answer(value, witnesses[index], proof))
     return answers
 
 

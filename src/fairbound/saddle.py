@@ -18,6 +18,7 @@ afterwards by weak duality, and the attained value from a distribution that is c
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
@@ -31,6 +32,11 @@ STEP_TO_BOUNDARY = 0.995
 def take(array: Floats, index: Integers) -> Floats:
     """Select problems of a batch; an array with one entry serves them all."""
     return array if len(array) == 1 else array[index]
+
+
+def diagonal(matrix: Floats) -> Floats:
+    """Return a view of the diagonal of the last two axes, to be written to."""
+    return np.einsum("...ii->...i", matrix)
 
 
 @dataclass(frozen=True)
@@ -137,110 +143,136 @@ class SaddlePoint:
     glob: Floats
 
 
-def _largest_step(value: Floats, change: Floats) -> Floats:
-    """Return per problem the step, at most 1, that keeps ``value + step · change`` positive."""
-    fastest = (-change / value).reshape(len(value), -1).max(axis=1)
-    return np.minimum(1.0, STEP_TO_BOUNDARY / np.maximum(fastest, 1e-300))
-
-
 @dataclass(frozen=True)
-class _Interior:
-    """Slacks and multipliers of the rows: the distance from the boundary and the force that keeps it."""
+class _Rows:
+    """All inequalities of a batch, so that slacks and multipliers are one row of numbers per problem."""
 
-    slack: tuple[Floats, Floats]
-    force: tuple[Floats, Floats]
+    near: LocalRows
+    far: GlobalRows
+    groups: int
 
-    def path(self) -> Floats:
-        """Return the mean product of slack and multiplier, the parameter of the central path."""
-        products = [(s * f).reshape(len(s), -1) for s, f in zip(self.slack, self.force, strict=True)]
-        return np.concatenate(products, axis=1).mean(axis=1)
+    @cached_property
+    def sign(self) -> Floats:
+        """The signs of all rows."""
+        return np.concatenate([np.tile(self.near.sign, self.groups), self.far.sign])
 
-    def take(self, index: Integers) -> _Interior:
+    @cached_property
+    def _wide(self) -> Floats:
+        """Block and border of the local rows, side by side."""
+        block, border = self.near.block, self.near.border
+        shape = *np.broadcast_shapes(block.shape[:-1], border.shape[:-1]), border.shape[-1]
+        return np.concatenate([block, np.broadcast_to(border, shape)], axis=-1)
+
+    def _split(self, flat: Floats) -> tuple[Floats, Floats]:
+        """Separate the local rows, shape (N, S, m), from the global ones."""
+        count = len(self.near.sign)
+        local = self.groups * count
+        return flat[:, :local].reshape(len(flat), self.groups, count), flat[:, local:]
+
+    def change(self, local: Floats, glob: Floats) -> Floats:
+        """Return ``rows · (local, glob)``."""
+        near = self.near.change(local, glob).reshape(len(glob), -1)
+        return np.concatenate([near, self.far.change(glob)], axis=1)
+
+    def slack(self, local: Floats, glob: Floats) -> Floats:
+        """Return the distance from the boundary."""
+        near = (self.near.change(local, glob) - self.near.offset).reshape(len(glob), -1)
+        return np.concatenate([near, self.far.change(glob) - self.far.offset], axis=1)
+
+    def pull(self, strength: Floats) -> tuple[Floats, Floats]:
+        """Return ``rows transposed · strength``, for the blocks and for the border."""
+        near, far = self._split(strength)
+        local, glob = self.near.pull(near)
+        return local, glob + self.far.pull(far)
+
+    def squared(self, weight: Floats) -> tuple[Floats, Floats]:
+        """Return ``rows transposed · weight · rows``: what it adds to blocks and cross terms, and to the corner."""
+        near, far = self._split(weight)
+        size = self.near.block.shape[-1]
+        square = (near[..., None] * self._wide).swapaxes(-1, -2) @ self._wide
+        corner = (far[..., None] * self.far.border).swapaxes(-1, -2) @ self.far.border
+        return square[..., :size, :], corner + square[..., size:, size:].sum(axis=1)
+
+    def take(self, index: Integers) -> _Rows:
         """Select problems."""
-        near, far = self.slack
-        push, pull = self.force
-        return _Interior((near[index], far[index]), (push[index], pull[index]))
-
-
-def _slack(rows: tuple[LocalRows, GlobalRows], local: Floats, glob: Floats) -> tuple[Floats, Floats]:
-    return rows[0].change(local, glob) - rows[0].offset, rows[1].change(glob) - rows[1].offset
+        return _Rows(self.near.take(index), self.far.take(index), self.groups)
 
 
 def _newton_direction(
-    slope: Derivatives, rows: tuple[LocalRows, GlobalRows], inside: _Interior, aim: Floats
+    slope: Derivatives, rows: _Rows, slack: Floats, force: Floats, aim: Floats
 ) -> tuple[Floats, Floats]:
     """Solve the arrow system: blocks first, then the border (Schur complement)."""
-    near, far = rows
-    near_weight, far_weight = (
-        near.sign * inside.force[0] / inside.slack[0],
-        far.sign * inside.force[1] / inside.slack[1],
-    )
-    near_push = near.pull(near.sign * aim[:, None, None] / inside.slack[0])
-    far_push = far.pull(far.sign * aim[:, None] / inside.slack[1])
-    scaled = (near_weight[..., None] * near.block).swapaxes(-1, -2)
-    blocks = slope.local_local + scaled @ near.block
-    cross = slope.local_glob + scaled @ near.border
-    bordered = (near_weight[..., None] * near.border).swapaxes(-1, -2)
-    corner = slope.glob_glob + (bordered @ near.border).sum(axis=1)
-    corner = corner + (far_weight[..., None] * far.border).swapaxes(-1, -2) @ far.border
-    local = near_push[0] - slope.local
-    glob = near_push[1] + far_push - slope.glob
+    signed = rows.sign / slack
+    local_push, glob_push = rows.pull(signed * aim[:, None])
+    wide, corner = rows.squared(signed * force)
+    size = slope.local.shape[-1]
+    system = np.concatenate([slope.local_local, slope.local_glob, (local_push - slope.local)[..., None]], axis=-1)
+    system[..., :-1] += wide
+    blocks, rest = system[..., :size], system[..., size:]
 
-    solved = np.linalg.solve(blocks, np.concatenate([cross, local[..., None]], axis=-1))
-    reduced = (cross.swapaxes(-1, -2) @ solved).sum(axis=1)
-    d_glob = np.linalg.solve(corner - reduced[..., :-1], (glob - reduced[..., -1])[..., None])[..., 0]
+    solved = np.linalg.solve(blocks, rest)
+    reduced = (rest[..., :-1].swapaxes(-1, -2) @ solved).sum(axis=1)
+    right = glob_push - slope.glob - reduced[..., -1]
+    d_glob = np.linalg.solve(slope.glob_glob + corner - reduced[..., :-1], right[..., None])[..., 0]
     return solved[..., -1] - (solved[..., :-1] @ d_glob[:, None, :, None])[..., 0], d_glob
+
+
+def _fastest(value: Floats, change: Floats) -> Floats:
+    """Return per problem how fast a positive value falls, relative to itself."""
+    return (change / value).reshape(len(value), -1).min(axis=1)
 
 
 def _target(path: Floats, step: Floats) -> Floats:
     """Long steps allow an ambitious next target; a short one asks to come back to the centre first."""
-    return path * np.where(step > 0.95, 0.02, np.where(step > 0.7, 0.15, np.where(step > 0.4, 0.4, 0.8)))
+    return path * np.minimum(np.maximum((1.0 - step) ** 1.5, 0.005), 0.8)
 
 
 def solve(problem: Problem, *, accuracy: float = 1e-14) -> SaddlePoint:
     """Follow the central path of every problem of a batch until its duality gap per row is below ``accuracy``.
 
-    A problem that has arrived leaves the batch. One that breaks down (no interior, rounding) keeps its last point.
+    The rows have slacks (the distance from the boundary) and forces (the multipliers that keep it); the mean of their
+    products is the parameter of the path. A problem that has arrived leaves the batch. One that breaks down (no
+    interior, rounding) keeps its last point.
     """
     local, glob = problem.start()
     found = SaddlePoint(local.copy(), glob.copy())
     inner = problem.inner(local, glob)
-    slack = _slack(problem.rows, local, glob)
-    inside = _Interior(slack, (0.1 / slack[0], 0.1 / slack[1]))
+    rows = _Rows(*problem.rows, local.shape[1])
+    slack = rows.slack(local, glob)
+    force = 0.1 / slack
     alive = np.arange(len(glob))
     step = np.ones(len(glob))
     with np.errstate(all="ignore"):
         for _ in range(MAX_ITERATIONS):
-            path = inside.path()
-            arrived = (path < accuracy) | ~np.isfinite(path) | problem.settled(local, glob)
-            if arrived.any():
-                going = np.flatnonzero(~arrived)
-                if not len(going):
+            path = (slack * force).sum(axis=1) / slack.shape[1]
+            going = (path >= accuracy) & np.isfinite(path) & ~problem.settled(local, glob)
+            if not going.all():
+                found.local[alive], found.glob[alive] = local, glob
+                if not going.any():
                     break
-                alive, step, path = alive[going], step[going], path[going]
+                going = np.flatnonzero(going)
+                alive, step, path, slack, force = alive[going], step[going], path[going], slack[going], force[going]
                 local, glob, inner = local[going], glob[going], inner[going]
-                inside, problem = inside.take(going), problem.take(going)
+                problem, rows = problem.take(going), rows.take(going)
             aim = _target(path, step)
             slope = problem.derivatives(local, glob, inner)
             try:
-                d_local, d_glob = _newton_direction(slope, problem.rows, inside, aim)
+                d_local, d_glob = _newton_direction(slope, rows, slack, force, aim)
             except np.linalg.LinAlgError:
                 break
             d_inner = problem.inner_direction((local, glob, inner), (d_local, d_glob))
-            d_slack = problem.rows[0].change(d_local, d_glob), problem.rows[1].change(d_glob)
-            d_force = (
-                (aim[:, None, None] - inside.force[0] * d_slack[0]) / inside.slack[0] - inside.force[0],
-                (aim[:, None] - inside.force[1] * d_slack[1]) / inside.slack[1] - inside.force[1],
-            )
-            moving = zip((*inside.slack, *inside.force, inner), (*d_slack, *d_force, d_inner), strict=True)
-            step = np.minimum.reduce([_largest_step(value, change) for value, change in moving])
-            usable = np.isfinite(step) & np.isfinite(d_glob).all(axis=1) & np.isfinite(d_local).all(axis=(1, 2))
-            step = np.where(usable, step, 0.0)
-            blockwise = step[:, None, None]
-            local = np.where(usable[:, None, None], local + blockwise * d_local, local)
-            glob = np.where(usable[:, None], glob + step[:, None] * d_glob, glob)
+            d_slack = rows.change(d_local, d_glob)
+            d_force = (aim[:, None] - force * d_slack) / slack - force
+            fall = np.minimum(_fastest(slack, d_slack), _fastest(force, d_force))
+            fall = np.minimum(fall, _fastest(inner, d_inner))
+            step = np.minimum(1.0, STEP_TO_BOUNDARY / np.maximum(-fall, 1e-300))
+            broken = ~np.isfinite(step)
+            if broken.any():
+                step[broken] = d_local[broken] = d_glob[broken] = d_inner[broken] = d_force[broken] = 0.0
+            local = local + step[:, None, None] * d_local
+            glob = glob + step[:, None] * d_glob
             inner = inner + step.reshape(-1, *[1] * (inner.ndim - 1)) * d_inner
-            force = inside.force[0] + blockwise * d_force[0], inside.force[1] + step[:, None] * d_force[1]
-            inside = _Interior(_slack(problem.rows, local, glob), force)
-            found.local[alive], found.glob[alive] = local, glob
+            force = force + step[:, None] * d_force
+            slack = rows.slack(local, glob)
+    found.local[alive], found.glob[alive] = local, glob
     return found

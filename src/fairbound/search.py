@@ -19,8 +19,8 @@ from fairbound.pieces import PieceSaddle, PieceSolution, solve_pieces
 from fairbound.problem import Problem
 from fairbound.rounding import least_affinity
 from fairbound.shares import applies, fixed_shares, quick_multipliers
-from fairbound.tree import Node, Tree, divide
-from fairbound.witness import build_witness
+from fairbound.tree import Forest
+from fairbound.witness import Witnesses, build_witnesses
 
 #: Pieces are solved in batches of at most this many atoms.
 BATCH_ATOMS = 1_000_000
@@ -30,9 +30,6 @@ FIRST_CUT = {2: 3, 3: 2, 4: 3}
 QUICK_FIRST_CUT = {2: 4, 3: 4, 4: 5}
 DEEPEST_CUT = {2: 4, 3: 2, 4: 2}
 
-#: With two labels and quick multipliers, pieces whose bound is off by no more than this (in units of loss) are cut.
-CUT_RATHER = 0.1
-
 #: Pieces of larger tables (groups times the fourth power of labels) are not optimised where quick multipliers exist.
 LARGEST_PROGRAM = 20_000_000
 
@@ -41,6 +38,20 @@ CLIMBS = 5
 
 #: A piece with no edge longer than this (in barycentric coordinates) is not cut any more.
 SMALLEST_EDGE = 2.0**-26
+
+
+@dataclass
+class State:
+    """How far a search has come: the pieces of all radii, and the best distribution found for each radius."""
+
+    rho: Floats
+    forest: Forest
+    witness: Witnesses
+
+    @property
+    def bound(self) -> Floats:
+        """The bound at each radius: the largest of its pieces."""
+        return self.forest.pieces.bound[self.forest.worst()]
 
 
 @dataclass(frozen=True)
@@ -58,37 +69,28 @@ class Search:
         return applies(self.problem)
 
     @property
-    def affordable(self) -> bool:
-        """Whether the best multipliers of a piece cost milliseconds; for huge tables the quick ones have to do."""
+    def costly(self) -> bool:
+        """Whether the best multipliers of a piece cost more than cutting it: with two labels, and for huge tables."""
         s, c = self.problem.groups.size, self.problem.labels.size
-        return s * c**4 <= LARGEST_PROGRAM
+        return c == 2 or s * c**4 > LARGEST_PROGRAM
 
-    @property
-    def _leans(self) -> list[int | None]:
-        """Where in a piece quick multipliers are tried: close to each corner, and in the middle."""
-        return [*range(self.problem.labels.size), None]
-
-    def run(self, rhos: Floats) -> list[Tree]:
+    def run(self, rhos: Floats) -> State:
         """Search all radii together."""
-        problem = self.problem
-        m = problem.labels.size
-        first = min((QUICK_FIRST_CUT if self.quick else FIRST_CUT)[min(m, 4)], int(np.log2(self.budget)))
+        problem, size = self.problem, self.problem.labels.size
+        forest = Forest(len(rhos), problem.groups.size, size)
+        first = min((QUICK_FIRST_CUT if self.quick else FIRST_CUT)[min(size, 4)], int(np.log2(self.budget)))
+        forest.cut(np.full(len(rhos), first))
+        fresh = np.arange(len(forest.pieces))
         # The nearest distribution is in every ball: something to start from.
-        nearest = self.nearest.group_mass, self.nearest.label_mass
-        plain = build_witness(problem, float(rhos.min()), nearest, problem.ceiling + problem.scale, 0.0, self.nearest)
-        roots = [Node(np.eye(m)) for _ in rhos]
-        trees = [Tree(float(rho), root, plain, divide(root, first)) for rho, root in zip(rhos, roots, strict=True)]
+        shares = (np.tile(share, (len(rhos), 1)) for share in (self.nearest.group_mass, self.nearest.label_mass))
+        state = State(rhos, forest, self._witnesses(rhos, *shares))
         if self.quick:
-            self._scout(trees)
-        open_trees = trees
-        todo = [(tree, leaf) for tree in trees for leaf in tree.leaves]
-        while todo:
-            self._solve(todo)
-            self._improve(open_trees)
-            cut = [(tree, self._refine(tree)) for tree in open_trees]
-            open_trees = [tree for tree, fresh in cut if fresh]
-            todo = [(tree, leaf) for tree, fresh in cut for leaf in fresh]
-        return trees
+            self._scout(state)
+        while len(fresh):
+            self._solve(state, fresh)
+            self._improve(state, np.unique(forest.pieces.radius[fresh]))
+            fresh = forest.cut(self._cuts(state))
+        return state
 
     def _shares(self, corners: Floats) -> Floats:
         floor = self.problem.labels.floor
@@ -132,114 +134,95 @@ class Search:
         )
         return PieceSolution(w * scale, centre, omega / scale, lam * scale, group_share, label_share)
 
-    def _solve(self, todo: list[tuple[Tree, Node]]) -> None:
-        """Find each piece's bound: the parent's multipliers and quick ones where they do, else the best."""
-        rho = np.array([tree.rho for tree, _ in todo])
-        vertices = self._shares(np.array([node.corners for _, node in todo]))
-        left = np.arange(len(todo))
-        if todo[0][1].multipliers is not None:
-            old = [np.array(parts) for parts in zip(*(node.multipliers or () for _, node in todo), strict=True)]
-            self._keep(todo, piece_bound(self.problem, rho, vertices, old[0], old[1], old[2]))
-            left = self._unsettled(todo, left)
-        for lean in self._leans if self.quick else ():
-            if len(left):
-                spots = vertices[left].mean(axis=1)
-                if lean is not None:
-                    spots = 0.1 * spots + 0.9 * vertices[left, lean]
-                w = quick_multipliers(self.problem, rho[left], vertices[left], spots)
-                multipliers = w, spots, np.zeros_like(spots)
-                bound = piece_bound(self.problem, rho[left], vertices[left], *multipliers)
-                self._keep([todo[i] for i in left], bound, multipliers, spots)
-                left = self._unsettled(todo, left)
-        if self.quick and self.problem.labels.size == 2:  # an almost good bound: cutting costs less than optimising
-            excess = np.array([todo[i][1].bound - todo[i][0].witness.loss for i in left])
-            left = left[excess > CUT_RATHER * self.problem.scale]
-        if len(left) and (self.affordable or not self.quick):
-            enough = np.array([todo[i][0].witness.loss + 0.8 * self.tol for i in left])
-            best = self._pieces(rho[left], vertices[left], enough)
-            multipliers = best.w, best.centre, best.omega
-            bound = piece_bound(self.problem, rho[left], vertices[left], *multipliers)
-            self._keep([todo[i] for i in left], bound, multipliers, best.label_share)
+    def _solve(self, state: State, left: Integers) -> None:
+        """Find the bound of new pieces: the parent's multipliers and quick ones where they do, else the best."""
+        pieces = state.forest.pieces
+        if np.isfinite(pieces.bound[left]).all():
+            left = self._try(state, left, (pieces.w[left], pieces.centre[left], pieces.omega[left]))
+        if self.quick and len(left):
+            left = self._try_quick(state, left)
+        if len(left) and not (self.quick and self.costly):
+            radius = pieces.radius[left]
+            enough = state.witness.loss[radius] + 0.8 * self.tol
+            best = self._pieces(state.rho[radius], self._shares(pieces.corners[left]), enough)
+            pieces.guess[left] = best.label_share
+            self._try(state, left, (best.w, best.centre, best.omega))
 
-    def _keep(
-        self,
-        pairs: list[tuple[Tree, Node]],
-        bound: Floats,
-        multipliers: tuple[Floats, Floats, Floats] | None = None,
-        guess: Floats | None = None,
-    ) -> None:
-        """Give pieces new bounds where they are better, with the multipliers that prove them."""
-        for index, (_, node) in enumerate(pairs):
-            if bound[index] < node.bound or node.multipliers is None:
-                node.bound = float(bound[index])
-                if multipliers is not None:
-                    node.multipliers = multipliers[0][index], multipliers[1][index], multipliers[2][index]
-            if guess is not None:
-                node.guess = guess[index]
+    def _try_quick(self, state: State, left: Integers) -> Integers:
+        """Try the multipliers of one point in each piece: close to a corner, or the middle, where the value is largest.
 
-    def _unsettled(self, todo: list[tuple[Tree, Node]], left: Integers) -> Integers:
-        """Return those pieces that may still hold the worst case."""
-        return left[[todo[i][1].bound > todo[i][0].witness.loss + 0.8 * self.tol for i in left]]
+        The bound is then largest there too, and its error elsewhere is of second order in the width.
+        """
+        pieces = state.forest.pieces
+        rho, vertices = state.rho[pieces.radius[left]], self._shares(pieces.corners[left])
+        middle = vertices.mean(axis=1, keepdims=True)
+        spots = np.concatenate([0.1 * middle + 0.9 * vertices, middle], axis=1)
+        count, choices, size = spots.shape
+        found = fixed_shares(self.problem, np.repeat(rho, choices), spots.reshape(-1, size))
+        best = np.arange(count), found.value.reshape(count, choices).argmax(axis=1)
+        centre = pieces.guess[left] = spots[best]
+        w = quick_multipliers(self.problem, vertices, centre, found.level.reshape(count, choices)[best])
+        return self._try(state, left, (w, centre, np.zeros_like(centre)))
 
-    def _improve(self, trees: list[Tree]) -> None:
+    def _try(self, state: State, left: Integers, multipliers: tuple[Floats, Floats, Floats]) -> Integers:
+        """Keep multipliers where they give better bounds; return the pieces that may still hold the worst case."""
+        pieces = state.forest.pieces
+        radius = pieces.radius[left]
+        bound = piece_bound(self.problem, state.rho[radius], self._shares(pieces.corners[left]), *multipliers)
+        better = bound <= pieces.bound[left]
+        pieces.bound[left[better]] = bound[better]
+        for kept, new in zip((pieces.w, pieces.centre, pieces.omega), multipliers, strict=True):
+            kept[left[better]] = new[better]
+        return left[pieces.bound[left] > state.witness.loss[radius] + 0.8 * self.tol]
+
+    def _improve(self, state: State, radius: Integers) -> None:
         """Look for a better attained value at the shares that the most promising piece suggests."""
-        wanting = []
-        for tree in trees:
-            best = max(tree.leaves, key=lambda leaf: leaf.bound)
-            if best.guess is not None and best.bound > tree.witness.loss + 0.1 * self.tol:
-                wanting.append((tree, best))
-        if not wanting:
+        pieces = state.forest.pieces
+        worst = state.forest.worst()[radius]
+        wanting = pieces.bound[worst] > state.witness.loss[radius] + 0.1 * self.tol
+        radius, worst = radius[wanting], worst[wanting]
+        if not len(radius):
             return
-        rho = np.array([tree.rho for tree, _ in wanting])
-        share = self.problem.labels.inside(np.array([node.guess for _, node in wanting if node.guess is not None]))
-        corners = self._shares(np.array([node.corners for _, node in wanting]))
+        rho, share = state.rho[radius], self.problem.labels.inside(pieces.guess[worst])
+        corners = self._shares(pieces.corners[worst])
         if self.quick:
-            value = fixed_shares(self.problem, rho, share).value
-            better = np.flatnonzero([v > tree.witness.loss for v, (tree, _) in zip(value, wanting, strict=True)])
-            if len(better):
-                found = self._climb(rho[better], share[better], corners[better])
-                self._adopt([wanting[i][0] for i in better], *found)
+            better = fixed_shares(self.problem, rho, share).value > state.witness.loss[radius]
+            if better.any():
+                self._climb(state, radius[better], share[better], corners[better])
             return
-        nearest = np.abs(corners - share[:, None]).sum(axis=2).argmin(axis=1)
-        edge = self.problem.labels.inside(corners[np.arange(len(rho)), nearest])  # the worst case is often a corner
-        losses = np.array([tree.witness.loss for tree, _ in wanting])
+        closest = np.abs(corners - share[:, None]).sum(axis=2).argmin(axis=1)
+        edge = self.problem.labels.inside(corners[np.arange(len(rho)), closest])  # the worst case is often a corner
         for spot in (share, edge):
-            point = self._pieces(rho, spot[:, None], losses)
-            self._adopt([tree for tree, _ in wanting], spot, point.group_share, point.w, point.lam)
+            point = self._pieces(rho, spot[:, None], state.witness.loss[radius])
+            self._adopt(state, radius, self._witnesses(rho, point.group_share, spot, point.w, point.lam))
 
-    def _scout(self, trees: list[Tree]) -> None:
+    def _scout(self, state: State) -> None:
         """Start with a good attained value, so that most pieces are settled at once."""
-        corners = self._shares(np.array([leaf.corners for leaf in trees[0].leaves]))
+        radii = np.arange(len(state.rho))
+        corners = self._shares(state.forest.pieces.corners[state.forest.pieces.radius == 0])
         spots = corners.mean(axis=1)
-        rho = np.array([tree.rho for tree in trees])
-        tried = fixed_shares(self.problem, np.repeat(rho, len(spots)), np.tile(spots, (len(rho), 1)))
-        best = tried.value.reshape(len(rho), -1).argmax(axis=1)
-        self._adopt(trees, *self._climb(rho, self.problem.labels.inside(spots[best]), corners[best]))
+        tried = fixed_shares(self.problem, np.repeat(state.rho, len(spots)), np.tile(spots, (len(radii), 1)))
+        best = tried.value.reshape(len(radii), -1).argmax(axis=1)
+        self._climb(state, radii, self.problem.labels.inside(spots[best]), corners[best])
 
-    def _adopt(
-        self,
-        trees: list[Tree],
-        share: Floats,
-        group_share: Floats,
-        eta: Floats | None = None,
-        lam: Floats | None = None,
-    ) -> None:
-        """Build the distributions that shares and multipliers suggest, and keep those that attain more."""
-        for index, tree in enumerate(trees):
-            witness = build_witness(
-                self.problem,
-                tree.rho,
-                (group_share[index], share[index]),
-                self.problem.ceiling if eta is None else eta[index],
-                0.0 if lam is None else float(lam[index]),
-                self.nearest,
-            )
-            if witness.loss > tree.witness.loss:
-                tree.witness = witness
+    def _witnesses(
+        self, rho: Floats, k: Floats, r: Floats, eta: Floats | None = None, lam: Floats | None = None
+    ) -> Witnesses:
+        """Build the distributions that shares and multipliers suggest; without multipliers cells stay as they are."""
+        if eta is None or lam is None:
+            eta, lam = np.repeat(self.problem.ceiling[None], len(rho), axis=0), np.zeros(len(rho))
+        return build_witnesses(self.problem, rho, (k, r), eta, lam, self.nearest)
 
-    def _climb(self, rho: Floats, share: Floats, corners: Floats) -> tuple[Floats, Floats]:
+    @staticmethod
+    def _adopt(state: State, radius: Integers, found: Witnesses) -> None:
+        """Keep distributions that attain more."""
+        better = found.loss > state.witness.loss[radius]
+        if better.any():
+            state.witness = state.witness.replaced(radius[better], found.take(better))
+
+    def _climb(self, state: State, radius: Integers, share: Floats, corners: Floats) -> None:
         """Maximise the value at fixed label shares, starting at ``share``, by trying points around it ever closer."""
-        problem = self.problem
+        problem, rho = self.problem, state.rho[radius]
         reach = corners - share[:, None]
         size = problem.labels.size
         centre = share
@@ -253,24 +236,25 @@ class Search:
             best = value.argmax(axis=1)
             centre = tried[np.arange(len(rho)), best]
             reach = 0.3 * reach
-        return centre, fixed_shares(problem, rho, centre).group_share
+        k = fixed_shares(problem, rho, centre).group_share
+        self._adopt(state, radius, self._witnesses(rho, k, centre))
 
-    def _refine(self, tree: Tree) -> list[Node]:
-        """Cut the leaves that keep the gap open; how often follows from the error's second order in the width."""
-        goal = min(tree.witness.loss + 0.9 * self.tol, self.problem.scale)
-        open_leaves = [
-            leaf for leaf in tree.leaves if leaf.bound > goal and np.ptp(leaf.corners, axis=0).max() > SMALLEST_EDGE
-        ]
-        room = self.budget - len(tree.leaves)
-        m = self.problem.labels.size
-        divided: set[int] = set()
-        fresh: list[Node] = []
-        for leaf in sorted(open_leaves, key=lambda leaf: -leaf.bound):
-            excess = max((leaf.bound - tree.witness.loss) / self.tol, 1.0)
-            depth = int(np.clip(np.ceil(0.5 * np.log2(min(excess, 1e9))), 1, DEEPEST_CUT[min(m, 4)]))
-            if len(fresh) - len(divided) + 2**depth - 1 > room:
-                break
-            divided.add(id(leaf))
-            fresh += divide(leaf, depth)
-        tree.leaves = [leaf for leaf in tree.leaves if id(leaf) not in divided] + fresh
-        return fresh
+    def _cuts(self, state: State) -> Integers:
+        """How often to halve each piece: those that keep the gap open, by the error's second order in the width."""
+        pieces = state.forest.pieces
+        attained = state.witness.loss[pieces.radius]
+        goal = np.minimum(attained + 0.9 * self.tol, self.problem.scale)
+        wanting = np.flatnonzero(pieces.bound > goal)
+        wanting = wanting[np.ptp(pieces.corners[wanting], axis=1).max(axis=1) > SMALLEST_EDGE]
+        wanting = wanting[np.lexsort((-pieces.bound[wanting], pieces.radius[wanting]))]  # by radius, worst first
+        excess = np.clip((pieces.bound[wanting] - attained[wanting]) / self.tol, 1.0, 1e9)
+        deepest = DEEPEST_CUT[min(self.problem.labels.size, 4)]
+        times = np.clip(np.ceil(0.5 * np.log2(excess)), 1, deepest).astype(np.int64)
+        # Within the budget of each radius: count what it would have after each cut.
+        radius = pieces.radius[wanting]
+        added = np.cumsum(2**times - 1)
+        before = np.concatenate([[0], added])[np.searchsorted(radius, radius)]
+        room = self.budget - np.bincount(pieces.radius)[radius]
+        cuts = np.zeros(len(pieces), dtype=np.int64)
+        cuts[wanting] = np.where(added - before <= room, times, 0)
+        return cuts

@@ -1,91 +1,155 @@
-"""The tree of pieces that a search grows: corners, bounds, multipliers, and the proof that it makes."""
+"""The pieces that a search works on, of all radii at once, and the trees of bisections that they come from."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from fairbound.arrays import Floats
+from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.proof import Axis, PartitionProof, Split
-from fairbound.witness import Witness
 
 
-@dataclass(slots=True, eq=False)
-class Node:
-    """A piece: its corners in barycentric coordinates (exact: halves only), its bound and multipliers."""
+@dataclass(frozen=True)
+class Pieces:
+    """Pieces of the simplex of shares, a row each.
 
+    Attributes
+    ----------
+    radius
+        Which radius a piece belongs to.
+    node
+        Its node in the forest.
+    corners
+        Its corners in barycentric coordinates (exact: halves only), shape (N, C, C).
+    bound
+        A bound on the loss over the piece, and
+    w, centre, omega
+        the multipliers that prove it, shapes (N, S, C), (N, C) and (N, C).
+    guess
+        Label shares at which the loss may be large, shape (N, C).
+    """
+
+    radius: Integers
+    node: Integers
     corners: Floats
-    bound: float = np.inf
-    multipliers: tuple[Floats, Floats, Floats] | None = None
-    guess: Floats | None = None
-    split: tuple[int, int] | None = None
-    children: tuple[Node, Node] | None = None
+    bound: Floats
+    w: Floats
+    centre: Floats
+    omega: Floats
+    guess: Floats
+
+    def __len__(self) -> int:
+        return len(self.radius)
+
+    def take(self, index: Booleans | Integers) -> Pieces:
+        """Select pieces."""
+        return Pieces(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    def with_halves(self, node: Integers, corners: Floats) -> Pieces:
+        """Return two halves for each piece; what is known of the whole holds for them too."""
+        twice = np.repeat(np.arange(len(self)), 2)
+        return Pieces(
+            self.radius[twice],
+            node,
+            corners,
+            self.bound[twice],
+            self.w[twice],
+            self.centre[twice],
+            self.omega[twice],
+            self.guess[twice],
+        )
 
 
-@dataclass(slots=True, eq=False)
-class Tree:
-    """The search at one radius."""
-
-    rho: float
-    root: Node
-    witness: Witness
-    leaves: list[Node] = field(default_factory=list)
+def _joined(parts: list[Pieces]) -> Pieces:
+    return Pieces(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Pieces)))
 
 
-def halve(node: Node) -> tuple[Node, Node]:
-    """Bisect a piece at the midpoint of its longest edge."""
-    corners = node.corners
-    i, j = 0, 1
-    if len(corners) > 2:
-        length = ((corners[:, None] - corners) ** 2).sum(axis=2)
-        i, j = divmod(int(length.argmax()), len(corners))
-    middle = 0.5 * (corners[i] + corners[j])
-    halves = []
-    for end in (i, j):
-        moved = corners.copy()
-        moved[end] = middle
-        halves.append(Node(moved, node.bound, node.multipliers, node.guess))
-    node.split, node.children = (i, j), (halves[0], halves[1])
-    return node.children
+class Forest:
+    """A tree of bisections for each radius, and the pieces that are its leaves.
 
+    Attributes
+    ----------
+    pieces
+        The leaves of all trees.
+    """
 
-def divide(node: Node, depth: int) -> list[Node]:
-    """Bisect a piece and its parts ``depth`` times."""
-    if len(node.corners) == 2 and depth > 1:
-        return _divide_interval(node, depth)
-    parts = [node]
-    for _ in range(depth):
-        parts = [half for part in parts for half in halve(part)]
-    return parts
+    def __init__(self, radii: int, groups: int, labels: int) -> None:
+        self.pieces = Pieces(
+            radius=np.arange(radii),
+            node=np.arange(radii),
+            corners=np.tile(np.eye(labels), (radii, 1, 1)),
+            bound=np.full(radii, np.inf),
+            w=np.zeros((radii, groups, labels)),
+            centre=np.zeros((radii, labels)),
+            omega=np.zeros((radii, labels)),
+            guess=np.full((radii, labels), 1.0 / labels),
+        )
+        self._radii = radii
+        # One row per node: the ends of the edge that was halved and the node of the first half (the second comes next).
+        self._cuts = np.full((radii, 3), -1)
 
+    def worst(self) -> Integers:
+        """Return for each radius the piece with the largest bound."""
+        pieces = self.pieces
+        order = np.lexsort((pieces.bound, pieces.radius))
+        return order[np.cumsum(np.bincount(pieces.radius)) - 1]
 
-def _divide_interval(node: Node, depth: int) -> list[Node]:
-    """Do the same for two corners at once: the points in between are equally spaced (and exact)."""
-    count = 2**depth
-    first, last = node.corners
-    points = first + (last - first) * (np.arange(count + 1) / count)[:, None]
-    pairs = np.stack([points[:-1], points[1:]], axis=1)[::-1]  # the first half lies at the second corner
-    leaves = [Node(corners, node.bound, node.multipliers, node.guess) for corners in pairs]
-    level = leaves
-    while len(level) > 2:
-        above = zip(level[::2], level[1::2], strict=True)
-        level = [Node(node.corners, split=(0, 1), children=pair) for pair in above]
-    node.split, node.children = (0, 1), (level[0], level[1])
-    return leaves
+    def cut(self, times: Integers) -> Integers:
+        """Halve each piece and its parts so many times; return where the new pieces are."""
+        whole = times == 0
+        kept, parts, times = self.pieces.take(whole), self.pieces.take(~whole), times[~whole]
+        done = [kept]
+        while len(parts):
+            parts, times = self._halve(parts), np.repeat(times - 1, 2)
+            if not times.any():
+                done.append(parts)
+                break
+            done.append(parts.take(times == 0))
+            parts, times = parts.take(times > 0), times[times > 0]
+        self.pieces = _joined(done)
+        return np.arange(len(kept), len(self.pieces))
 
+    def _halve(self, pieces: Pieces) -> Pieces:
+        """Bisect pieces at the midpoint of their longest edge."""
+        corners = pieces.corners
+        count, size = corners.shape[:2]
+        row = np.arange(count)
+        if size == 2:
+            i, j = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64)
+        else:
+            length = np.square(corners[:, :, None] - corners[:, None]).sum(axis=3)
+            i, j = np.divmod(length.reshape(count, -1).argmax(axis=1), size)
+        middle = 0.5 * (corners[row, i] + corners[row, j])
+        halves = np.repeat(corners, 2, axis=0)
+        halves[2 * row, i] = halves[2 * row + 1, j] = middle
+        fresh = len(self._cuts) + np.arange(2 * count)
+        self._cuts = np.concatenate([self._cuts, np.full((2 * count, 3), -1)])
+        self._cuts[pieces.node] = np.stack([i, j, fresh[::2]], axis=1)
+        return pieces.with_halves(fresh, halves)
 
-def partition(tree: Tree, axis: Axis, floor: float) -> PartitionProof:
-    """Write a tree in preorder."""
-    splits: list[Split] = []
-    leaves: list[tuple[Floats, Floats, Floats]] = []
-    stack = [tree.root]
-    while stack:
-        node = stack.pop()
-        splits.append(node.split)
-        if node.children is not None:
-            stack += [node.children[1], node.children[0]]
-        elif node.multipliers is not None:
-            leaves.append(node.multipliers)
-    w, centre, omega = (np.array(part) for part in zip(*leaves, strict=True))
-    return PartitionProof(axis, floor, tuple(splits), w, centre, omega)
+    def proofs(self, axis: Axis, floor: float) -> list[PartitionProof]:
+        """Write down each tree, in preorder, with the multipliers of its leaves."""
+        cuts = self._cuts.tolist()
+        place = np.zeros(len(cuts), dtype=np.int64)
+        place[self.pieces.node] = np.arange(len(self.pieces))
+        proofs = []
+        for root in range(self._radii):
+            splits: list[Split] = []
+            leaves: list[int] = []
+            stack = [root]
+            while stack:
+                node = stack.pop()
+                i, j, half = cuts[node]
+                if half < 0:
+                    splits.append(None)
+                    leaves.append(node)
+                else:
+                    splits.append((i, j))
+                    stack += (half + 1, half)
+            rows = place[leaves]
+            pieces = self.pieces
+            proofs.append(
+                PartitionProof(axis, floor, tuple(splits), pieces.w[rows], pieces.centre[rows], pieces.omega[rows])
+            )
+        return proofs
