@@ -11,6 +11,7 @@ import numpy as np
 
 from fairbound.arrays import Floats
 from fairbound.cells import encode_groups, encode_labels, numbers, same_length, weights
+from fairbound.columns import Missing, ProbabilityColumns, read_columns
 from fairbound.errors import InputError, shown
 from fairbound.knowledge import Knowledge, LossTable
 from fairbound.losses import Loss, find_loss
@@ -203,7 +204,7 @@ class Population:
         chosen = find_loss(loss, clip)
         labels = encode_labels("y_true", y_true)
         if chosen.rows is None:
-            losses = differs(y_true, y_pred, len(labels.codes))
+            losses = differs(y_pred, labels)
         else:
             losses = chosen.rows(probabilities(y_pred, labels.names, len(labels.codes)), labels.codes)
             check_finite(losses, chosen.name)
@@ -215,6 +216,76 @@ class Population:
             sample_weight=sample_weight,
             loss_name=chosen.name,
         )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        label: str,
+        group: str | Sequence[str],
+        prediction: str | None = None,
+        probability: ProbabilityColumns | None = None,
+        loss: str | None = None,
+        weight: str | None = None,
+        loss_name: str | Loss | None = None,
+        clip: float | None = None,
+        ceiling: float | None = None,
+        missing: Missing = "refuse",
+    ) -> Population:
+        """Build a population from a data frame of pandas, Polars, PyArrow, DuckDB or any library that narwhals knows.
+
+        Lazy frames (a Polars query, a DuckDB relation) are grouped and counted by their own engine; only a histogram
+        of each cell's losses leaves it, so that the table may be larger than memory.
+
+        Parameters
+        ----------
+        frame
+            The table, one row per held-out case.
+        label
+            The column of true labels.
+        group
+            The column of groups; several columns give intersectional groups (tuples).
+        prediction, probability, loss
+            Exactly one of them. ``prediction``: the column of predicted labels. ``probability``: the column of the
+            second label's probability (in sorted order), a list with a column per label, or a dict from labels to
+            columns, which with two labels may name one of them. ``loss``: a column of losses already computed.
+        weight
+            The column of row weights.
+        loss_name
+            With ``probability`` the loss to take: "brier" (if nothing is said), "jsd", "absolute", "cross_entropy", or
+            a :class:`~fairbound.Loss` (in memory only). With ``loss`` what to call it; else the column's name.
+        clip
+            Cut the loss of probabilities off here; this is its ceiling.
+        ceiling
+            The largest loss there can be in the column ``loss``; 1 if nothing is said.
+        missing
+            What to do with rows that lack a value (null or NaN) in a column that is used: "refuse", or "drop" to leave
+            them out. ``excluded_rows`` and the assumptions of certificates tell how many those were.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from fairbound import Population
+        >>> frame = pandas.DataFrame({"sex": list("ffmm"), "income": [0, 1, 0, 1], "predicted": [0, 1, 1, 1]})
+        >>> Population.from_frame(frame, label="income", group="sex", prediction="predicted")
+        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        """
+        from fairbound.frames import tally_frame  # noqa: PLC0415 (narwhals is imported only where it is used)
+
+        columns = read_columns(
+            label=label,
+            group=group,
+            prediction=prediction,
+            probability=probability,
+            loss=loss,
+            weight=weight,
+            loss_name=loss_name,
+            clip=clip,
+            ceiling=ceiling,
+            missing=missing,
+        )
+        return cls._of(tally_frame(frame, columns))
 
     @classmethod
     def _of(cls, tally: Tally) -> Population:
