@@ -18,6 +18,7 @@ PARTS = {
     "paper": "benchmarks.versus_paper",
     "scale": "benchmarks.scale",
     "clarabel": "benchmarks.versus_clarabel",
+    "frames": "benchmarks.frames",
 }
 
 

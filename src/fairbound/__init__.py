@@ -7,6 +7,7 @@ from fairbound.errors import InfeasibleError, InputError, ThresholdError
 from fairbound.losses import LOSSES, Loss
 from fairbound.nearest import NearestFair, nearest_fair
 from fairbound.population import Population
+from fairbound.scoring import certified_loss
 from fairbound.version import __version__
 from fairbound.witness import Witness
 
@@ -25,6 +26,7 @@ __all__ = [
     "Verification",
     "Witness",
     "__version__",
+    "certified_loss",
     "certify",
     "certify_curve",
     "largest_certified_rho",

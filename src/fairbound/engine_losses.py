@@ -27,11 +27,14 @@ def loss_expression(columns: Columns, named: Mapping[Any, str]) -> nw.Expr:
         raise InputError(message)
     label = nw.col(columns.label)
     parts = {name: number(column) for name, column in named.items()}
+    if len(parts) == 1 and columns.loss_name in QUICK and not columns.clipped:
+        ((positive, p),) = parts.items()
+        return QUICK[columns.loss_name](nw.when(label == nw.lit(positive)).then(1.0 - p).otherwise(p))
     valid = functools.reduce(operator.and_, ((p >= 0.0) & (p <= 1.0) for p in parts.values()))
     if len(parts) == 1:
         ((positive, p),) = parts.items()
         truth = nw.when(label == nw.lit(positive)).then(p).otherwise(1.0 - p)
-        squares = None
+        squares = p * p + (1.0 - p) * (1.0 - p)
     else:
         truth = nw.lit(None, dtype=nw.Float64)  # a label without a column, which is refused when labels are known
         for name, p in parts.items():
@@ -44,30 +47,35 @@ def loss_expression(columns: Columns, named: Mapping[Any, str]) -> nw.Expr:
     return nw.when(valid).then(loss).otherwise(nw.lit(INVALID))
 
 
-def _brier(truth: nw.Expr, squares: nw.Expr | None) -> nw.Expr:
-    if squares is None:
-        return (1.0 - truth) * (1.0 - truth)
+def _brier(truth: nw.Expr, squares: nw.Expr) -> nw.Expr:
     return (0.5 * (squares - 2.0 * truth + 1.0)).clip(0.0, 1.0)
 
 
-def _jsd(truth: nw.Expr, _: nw.Expr | None) -> nw.Expr:
+def _jsd(truth: nw.Expr, _: nw.Expr) -> nw.Expr:
     middle = 0.5 * (1.0 + truth)
     own = nw.when(truth > 0.0).then(truth * (truth / middle).log(2.0)).otherwise(nw.lit(0.0))
     return (0.5 * (own + (1.0 - truth) - middle.log(2.0))).clip(0.0, 1.0)
 
 
-def _absolute(truth: nw.Expr, _: nw.Expr | None) -> nw.Expr:
-    return 1.0 - truth
+def _absolute(truth: nw.Expr, _: nw.Expr) -> nw.Expr:
+    return (1.0 - truth).clip(0.0, 1.0)
 
 
-def _cross_entropy(truth: nw.Expr, _: nw.Expr | None) -> nw.Expr:
+def _cross_entropy(truth: nw.Expr, _: nw.Expr) -> nw.Expr:
     return 0.0 - truth.log()
 
 
-#: From the probability of the true label, and the sum of all squares unless it follows, to the loss.
-FORMULAS: dict[str, Callable[[nw.Expr, nw.Expr | None], nw.Expr]] = {
+#: From the probability of the true label, and the sum of all squares, to the loss.
+FORMULAS: dict[str, Callable[[nw.Expr, nw.Expr], nw.Expr]] = {
     "brier": _brier,
     "jsd": _jsd,
     "absolute": _absolute,
     "cross_entropy": _cross_entropy,
+}
+
+#: From the probability of the wrong label of two to the loss. Of a probability out of range they make a loss out of
+#: range, and of a missing one a missing one, so that nothing has to be compared beforehand.
+QUICK: dict[str, Callable[[nw.Expr], nw.Expr]] = {
+    "brier": lambda wrong: wrong * wrong.abs(),
+    "absolute": lambda wrong: wrong,
 }

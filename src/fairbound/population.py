@@ -13,10 +13,13 @@ from fairbound.arrays import Floats
 from fairbound.cells import encode_groups, encode_labels, numbers, same_length, weights
 from fairbound.columns import Missing, ProbabilityColumns, read_columns
 from fairbound.errors import InputError, shown
+from fairbound.estimators import model_losses
 from fairbound.knowledge import Knowledge, LossTable
 from fairbound.losses import Loss, find_loss
 from fairbound.marginals import MarginalSet
 from fairbound.moments import read_moments
+from fairbound.notebook import html_paragraph, html_table
+from fairbound.overview import cell_rows
 from fairbound.predictions import differs, probabilities
 from fairbound.problem import Atoms, Problem
 from fairbound.rounding import lowered, raised
@@ -27,7 +30,8 @@ from fairbound.tally import Tally, check_finite, check_losses, read_ceiling, tal
 class Population:
     """What is known of a distribution P of groups, labels and losses.
 
-    Build one with :meth:`from_predictions`, :meth:`from_losses` or :meth:`from_moments`.
+    Build one with :meth:`from_frame`, :meth:`from_estimator`, :meth:`from_predictions`, :meth:`from_losses` or
+    :meth:`from_moments`.
 
     Attributes
     ----------
@@ -85,6 +89,11 @@ class Population:
         size = f"{len(self.groups)} groups x {len(self.labels)} labels"
         source = "from moments" if self.rows is None else f"{self.rows} rows"
         return f"Population({size}, {source}, {self.loss_name}={self.loss:.6f}, ceiling={self.ceiling:g})"
+
+    def _repr_html_(self) -> str:
+        """Show the population in a notebook: itself in a line, and the table of its cells."""
+        left_out = f" {self.excluded_rows} rows were left out." if self.excluded_rows else ""
+        return html_paragraph(repr(self) + left_out, strong=True) + html_table(*cell_rows(self))
 
     @classmethod
     def from_moments(
@@ -211,6 +220,52 @@ class Population:
         return cls.from_losses(
             losses,
             y_true,
+            sensitive_features=sensitive_features,
+            ceiling=chosen.ceiling,
+            sample_weight=sample_weight,
+            loss_name=chosen.name,
+        )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        loss: str | Loss = "zero_one",
+        clip: float | None = None,
+        sample_weight: Any = None,
+    ) -> Population:
+        """Build a population from a fitted model and held-out rows.
+
+        Parameters
+        ----------
+        estimator
+            A classifier or pipeline with ``predict`` (for ``zero_one``) or ``predict_proba`` (for the other losses),
+            whose ``classes_`` tell the order of the columns; or any function of X that returns the same, with a column
+            per label in sorted order.
+        X
+            Whatever the estimator takes.
+        y
+            The true label of each row.
+        sensitive_features, loss, clip, sample_weight
+            As for :meth:`from_predictions`.
+
+        Examples
+        --------
+        >>> from fairbound import Population
+        >>> def model(X):
+        ...     return [int(x > 0.5) for x in X]
+        >>> X, y, sex = [0.1, 0.7, 0.8, 0.9], [0, 1, 0, 1], ["f", "f", "m", "m"]
+        >>> Population.from_estimator(model, X, y, sensitive_features=sex)
+        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        """
+        chosen = find_loss(loss, clip)
+        return cls.from_losses(
+            model_losses(estimator, X, encode_labels("y", y), chosen),
+            y,
             sensitive_features=sensitive_features,
             ceiling=chosen.ceiling,
             sample_weight=sample_weight,

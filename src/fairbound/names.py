@@ -1,0 +1,29 @@
+"""How groups and labels are shown to people: in the user's words, on one line, however strange they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+
+#: Halves of characters that stand alone, and control characters: no font shows them and no file can hold the former.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def name(value: Hashable) -> str:
+    """Return a group or label as the user wrote it; intersectional groups as a list of parts."""
+    return " / ".join(str(part) for part in value) if isinstance(value, tuple) else str(value)
+
+
+def printable(text: str) -> str:
+    """Replace what cannot be shown or stored by the replacement character."""
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def shortened(text: str, most: int) -> str:
+    """Cut a text that is too long to be shown, and say so with an ellipsis."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def short_name(value: Hashable, most: int = 80) -> str:
+    """Return a name that can be shown anywhere: printable, one line, not too long, never nothing."""
+    return shortened(" ".join(printable(name(value)).split()), most) or "(empty)"
