@@ -11,7 +11,7 @@ import numpy as np
 from fairbound.arrays import Floats
 from fairbound.cells import Categories, at_least_two, encode, intersect, number_names, numbers
 from fairbound.columns import Columns
-from fairbound.frame_values import check_values, count_rows, without_missing
+from fairbound.frame_values import check_sums, check_values, count_rows, without_missing
 from fairbound.predictions import by_label, mistakes
 from fairbound.tally import Tally, check_finite, check_losses, tally_rows
 
@@ -61,6 +61,7 @@ def _losses(frame: nw.DataFrame[Any], columns: Columns, labels: Categories) -> F
     """Return the loss of each row."""
     if columns.row_losses is not None:
         named = {label: _numbers(frame, column) for label, column in columns.named(labels.names).items()}
+        check_sums(frame, columns)
         losses = columns.row_losses(*by_label(named, labels))
         check_finite(losses, columns.loss_name)
         return losses

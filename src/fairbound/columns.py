@@ -44,20 +44,19 @@ class Columns:
         return None if self.measure is None else self.measure.rows
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """All columns that are used, each once."""
-        optional = (self.prediction, *self.probability.values(), self.loss, self.weight)
-        return tuple(dict.fromkeys([self.label, *self.groups, *(name for name in optional if name is not None)]))
-
-    @property
     def keys(self) -> tuple[str, ...]:
-        """The columns of names."""
-        return tuple(dict.fromkeys([self.label, *self.groups, *([self.prediction] if self.prediction else [])]))
+        """The columns of names, each once."""
+        return _once(self.label, *self.groups, self.prediction)
 
     @property
     def numeric(self) -> tuple[str, ...]:
-        """The columns of numbers."""
-        return tuple(name for name in self.names if name not in self.keys)
+        """The columns of numbers, each once."""
+        return _once(*self.probability.values(), self.loss, self.weight)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns that are used, each once."""
+        return _once(*self.keys, *self.numeric)
 
     def named(self, labels: Sequence[Hashable]) -> dict[Hashable, str]:
         """Return the column of each label; with two labels one column may be missing: it is the complement."""
@@ -151,14 +150,15 @@ def check_known(columns: Columns, present: Iterable[str]) -> None:
     for name in columns.names:
         if name not in known:
             lower = {other.lower(): other for other in known}
-            close = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3)]
-            close += [] if close else known[:20]
-            more = "" if len(close) < 20 else ", ..."
-            cure = (
-                f"did you mean {close[0]!r}?" if len(close) == 1 else f"there are {', '.join(map(repr, close))}{more}"
-            )
-            message = f"there is no column {name!r}; {cure if known else 'the frame has no columns'}"
+            close = [repr(lower[match]) for match in difflib.get_close_matches(name.lower(), lower, n=3)]
+            listed = ", ".join(map(repr, known[:20])) + (", ..." if len(known) > 20 else "")
+            cure = f"did you mean {' or '.join(close)}?" if close else f"there are {listed or 'none'}"
+            message = f"there is no column {name!r}; {cure}"
             raise InputError(message)
+
+
+def _once(*names: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def _one(argument: str, value: object) -> str:

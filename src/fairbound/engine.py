@@ -24,7 +24,7 @@ from fairbound.collected import declared_order
 from fairbound.columns import Columns
 from fairbound.engine_losses import loss_expression
 from fairbound.errors import InputError
-from fairbound.frame_values import check_values, count_rows, fetch, number, without_missing
+from fairbound.frame_values import check_sums, check_values, count_rows, fetch, number, without_missing
 from fairbound.knowledge import BINS, LossTable, pack
 from fairbound.predictions import mistakes
 from fairbound.tally import Tally, tally_rows
@@ -185,6 +185,7 @@ def _explain(frame: Lazy, columns: Columns) -> None:
     labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())["y"].to_list()
     if columns.probability:
         columns.named(number_names(labels).names)
+    check_sums(frame, columns)
     message = (
         f"the {columns.loss_name} loss of some rows is infinite: their true label was given probability 0; pass clip"
     )
@@ -193,8 +194,11 @@ def _explain(frame: Lazy, columns: Columns) -> None:
 
 def _incomplete(found: Found, keys: list[str]) -> bool:
     """Whether a row lacks a value: engines give such rows a group of their own."""
-    short = "weights" in found.columns and bool((found["weights"].to_numpy() < found["n"].to_numpy()).any())
-    return short or any(_is_missing(value) for key in keys for value in found[key].to_list())
+    if "weights" in found.columns:
+        weights = found["weights"].to_numpy()
+        if (weights < found["n"].to_numpy()).any() or np.isnan(found["w1"].to_numpy().astype(np.float64)).any():
+            return True
+    return any(_is_missing(value) for key in keys for value in found[key].to_list())
 
 
 def _is_missing(value: object) -> bool:
@@ -239,7 +243,7 @@ def _table(found: Found, weight: Floats, top: float, groups: Categories, labels:
     rows = np.where(single, 1.0, np.where(widened, 2.0 * rows, rows))
     cell = groups.codes * len(labels.names) + labels.codes
     bins = np.stack([low, high, weight, 1.0 - to_high, to_high, rows])
-    order = np.lexsort((low, cell))
+    order = np.lexsort((high, low, cell))
     order = order[used[order]]
     shape = len(groups.names), len(labels.names)
     ends = np.cumsum(np.bincount(cell[order], minlength=shape[0] * shape[1]))

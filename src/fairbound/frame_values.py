@@ -54,11 +54,8 @@ def check_values(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], columns: Columns)
     for index, name in enumerate(columns.numeric):
         value = nw.when(~missing_in(frame, name)).then(nw.col(name)).cast(nw.Float64)
         parts += [value.min().alias(f"least{index}"), value.max().alias(f"most{index}")]
-    if len(columns.probability) > 1:
-        off = functools.reduce(operator.add, (number(name) for name in columns.probability.values())) - 1.0
-        parts.append(off.abs().max().alias("off"))
-    found = fetch(frame.select(*parts)).row(0)
-    values = dict(zip([*_aliases(columns)], found, strict=True))
+    found = fetch(frame.select(*parts))
+    values = dict(zip(found.columns, found.row(0), strict=True))
     rows = int(values["rows"])
     if not rows:
         message = "frame is empty: there are no rows; pass at least one row per group and label"
@@ -73,24 +70,24 @@ def check_values(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], columns: Columns)
             raise InputError(message)
     for index, name in enumerate(columns.numeric):
         _check_range(columns, name, values[f"least{index}"], values[f"most{index}"])
-    if values.get("off", 0.0) > SUM_TOLERANCE:
-        message = (
-            f"the columns {list(columns.probability.values())!r} do not add up to 1 in every row (off by up to "
-            f"{values['off']:.3g}); pass the probabilities of all labels"
-        )
-        raise InputError(message)
+
+
+def check_sums(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], columns: Columns) -> None:
+    """Refuse probabilities that do not add up to 1."""
+    if len(columns.probability) > 1:
+        off = functools.reduce(operator.add, (number(name) for name in columns.probability.values())) - 1.0
+        most = float(fetch(frame.select(off.abs().max().alias("off"))).item())
+        if most > SUM_TOLERANCE:
+            message = (
+                f"the columns {list(columns.probability.values())!r} do not add up to 1 in every row (off by up to "
+                f"{most:.3g}); pass the probabilities of all labels"
+            )
+            raise InputError(message)
 
 
 def number(name: str) -> nw.Expr:
     """Return a column as double precision numbers."""
     return nw.col(name).cast(nw.Float64)
-
-
-def _aliases(columns: Columns) -> list[str]:
-    names = ["rows", *(f"missing{index}" for index in range(len(columns.names)))]
-    for index in range(len(columns.numeric)):
-        names += [f"least{index}", f"most{index}"]
-    return [*names, *(["off"] if len(columns.probability) > 1 else [])]
 
 
 def _check_range(columns: Columns, name: str, least: float, most: float) -> None:
