@@ -76,7 +76,11 @@ def _weight_exponent(frame: Lazy, columns: Columns) -> int | None:
     least, most = fetch(frame.select(weight.min().alias("least"), weight.max().alias("most"))).row(0)
     if least is None or not (least >= 0 and 0 < most < math.inf):
         check_values(frame, columns)
-    return math.frexp(most)[1]
+    exponent = math.frexp(most)[1]
+    if abs(exponent) > 500:
+        message = f"column {columns.weight!r} holds weights like {most:g}; measure them in other units"
+        raise InputError(message)
+    return exponent
 
 
 def _weight_parts(columns: Columns, exponent: int | None) -> dict[str, nw.Expr]:
@@ -224,8 +228,9 @@ def _names(frame: Lazy, columns: Columns, found: Found) -> tuple[Categories, Cat
 def _table(found: Found, weight: Floats, top: float, groups: Categories, labels: Categories) -> LossTable:
     """Return the losses of the cells from the bins.
 
-    Rounding may put a loss a little outside the edges of its bin. Then the bin is widened to hold it, and the distances
-    are shifted by as much: the terms that were negative double the allowance for rounding at most.
+    Rounding may put losses a little outside the edges of their bin. Then the bin is widened. Below, by twice as much as
+    needed: if no distance t was less than -d, then |t| <= t + 2d, so that the sum of the distances from the new edge
+    bounds the sum of the |t|, and has the same relative error as if no t had been negative.
     """
     k, rows, above, least, most = (
         found[name].to_numpy().astype(np.float64) for name in ("k", "n", "above", "least", "most")
@@ -233,16 +238,14 @@ def _table(found: Found, weight: Floats, top: float, groups: Categories, labels:
     scale = top / BINS**2
     edge, next_edge = top - scale * (k * k), top - scale * ((k - 1) * (k - 1))
     single: Booleans = least == most
-    low = np.where(single, least, np.minimum(edge, least))
+    low = np.where(single, least, edge - 2.0 * np.maximum(edge - least, 0.0))
     high = np.where(single, least, np.maximum(next_edge, most))
     above = above + weight * (edge - low)
-    widened = (low < edge) | (high > next_edge)
     used = weight > 0
     whole = np.where(single | ~used, 1.0, weight * (high - low))
     to_high = np.where(single, 0.0, np.clip(above / whole, 0.0, 1.0))
-    rows = np.where(single, 1.0, np.where(widened, 2.0 * rows, rows))
     cell = groups.codes * len(labels.names) + labels.codes
-    bins = np.stack([low, high, weight, 1.0 - to_high, to_high, rows])
+    bins = np.stack([low, high, weight, 1.0 - to_high, to_high, np.where(single, 1.0, rows)])
     order = np.lexsort((high, low, cell))
     order = order[used[order]]
     shape = len(groups.names), len(labels.names)
