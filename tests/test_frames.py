@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -456,6 +458,12 @@ BAD_FRAMES: list[tuple[pd.DataFrame, dict[str, Any], str]] = [
         "probability=['probability'] ... each of the labels ['a', 'b', 'c']",
     ),
     (rows(60), BY_PROBABILITY | {"probability": ["a", "b", "c"]}, "['a', 'b', 'c'] ... each of the labels ['<=50K'"),
+    (
+        rows(60),
+        BY_PROBABILITY | {"label": "income bit", "probability": {"1": "a"}},
+        "probability names the label '1', but column 'income bit' holds Int64",
+    ),
+    (rows(60), BY_PROBABILITY | {"probability": {1: "a"}}, "the label 1, but column 'income' holds String"),
     (rows(60), BY_PROBABILITY | {"probability": {"rich": "a"}}, "no column for the label '<=50K' ... ['rich']"),
     (
         rows(60),
@@ -525,6 +533,41 @@ def test_bad_arguments_are_refused(call: dict[str, Any], parts: str) -> None:
 def test_what_is_no_frame_is_refused(frame: Any) -> None:
     with pytest.raises(InputError, match="frame is a"):
         Population.from_frame(frame, **BASE)
+
+
+def test_frames_that_cannot_be_read(tmp_path: Path) -> None:
+    frame = rows(60)
+    with pytest.raises(InputError, match="that cannot be read"):
+        Population.from_frame(pd.concat([frame, frame], axis=1), **BASE)
+    with pytest.raises(InputError, match="that cannot be read"):
+        Population.from_frame(pl.from_pandas(frame).lazy().select("nothing"), **BASE)
+    with pytest.raises(InputError, match=r"there are 0, 1"):
+        Population.from_frame(pd.DataFrame({0: [1, 2], 1: [1, 2]}), **BASE)
+    with pytest.raises(FileNotFoundError):
+        Population.from_frame(pl.scan_parquet(tmp_path / "nothing.parquet"), **BASE)
+
+
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "pandas"])
+def test_names_of_rarer_types(engine: str) -> None:
+    """Dates, moments, decimals and floats, as plain Python values."""
+    columns: list[list[Any]] = [
+        [date(2021, 1, 1), date(2020, 1, 1)],
+        [datetime(2021, 1, 1, 12), datetime(2020, 1, 1, 12)],
+        [Decimal("2.50"), Decimal("1.25")],
+        [2.5, 1.25],
+    ]
+    for names in columns:
+        table = pa.table({"g": names * 4, "y": [0, 0, 1, 1] * 2, "loss": [0.1] * 8})
+        made: dict[str, Callable[[Any], Any]] = {
+            "polars": pl.from_arrow,
+            "polars lazy": lambda t: pl.DataFrame(t).lazy(),
+            "pyarrow": lambda t: t,
+            "duckdb": duckdb.connect().from_arrow,
+        }
+        given = made[engine](table)
+        population = Population.from_frame(given, label="y", group="g", loss="loss")
+        assert population.groups == tuple(sorted(names))
+        assert {type(name) for name in population.groups} == {type(names[0])}
 
 
 def test_nested_names_are_refused() -> None:

@@ -45,10 +45,13 @@ def _encoded(frame: nw.DataFrame[Any], name: str) -> Categories:
     series = frame[name]
     if frame.implementation.is_pandas_like():  # its values may be any objects, and its categories know their order
         return encode(f"column {name!r}", series.to_native())
+    declared = declared_order(frame, name)
     if series.dtype in (nw.Categorical, nw.Enum):
         series = series.cast(nw.String)
+    if not (series.dtype.is_integer() or series.dtype in (nw.String, nw.Boolean)):
+        return number_names(series.to_list(), declared)
     distinct: list[Hashable] = series.unique().to_list()
-    order = number_names(distinct, declared_order(frame, name))
+    order = number_names(distinct, declared)
     codes = series.replace_strict(distinct, order.codes.tolist(), return_dtype=nw.Int64)
     return Categories(order.names, np.asarray(codes.to_numpy(), dtype=np.int64))
 

@@ -149,7 +149,7 @@ def check_known(columns: Columns, present: Iterable[str]) -> None:
     known = list(present)
     for name in columns.names:
         if name not in known:
-            lower = {other.lower(): other for other in known}
+            lower = {str(other).lower(): other for other in known}
             close = [repr(lower[match]) for match in difflib.get_close_matches(name.lower(), lower, n=3)]
             listed = ", ".join(map(repr, known[:20])) + (", ..." if len(known) > 20 else "")
             cure = f"did you mean {' or '.join(close)}?" if close else f"there are {listed or 'none'}"

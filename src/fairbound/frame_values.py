@@ -23,6 +23,8 @@ def fetch(query: nw.LazyFrame[Any] | nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     options: dict[str, Any] = {"engine": "streaming"} if query.implementation.is_polars() else {}
     try:
         return query.collect(**options)
+    except OSError:  # a file is not there: its own message is the best
+        raise
     except Exception as error:  # engines have errors of their own, of any type
         reason = " ".join(str(error).split()) or type(error).__name__
         message = f"frame: its engine, {query.implementation}, could not run the query: {reason[:400]}"

@@ -19,18 +19,7 @@ from fairbound.tally import Tally
 
 def tally_frame(frame: Any, columns: Columns) -> Tally:
     """Count the cells of a frame and summarise their losses."""
-    try:
-        opened = nw.from_native(frame)
-    except TypeError:
-        message = (
-            f"frame is a {type(frame).__module__}.{type(frame).__qualname__}, which is not a data frame; pass one of "
-            "pandas, Polars, PyArrow, DuckDB or another library that narwhals knows, or use from_predictions for arrays"
-        )
-        raise InputError(message) from None
-    if not isinstance(opened, nw.DataFrame | nw.LazyFrame):
-        message = f"frame is a {type(frame).__name__}; pass a table with columns"
-        raise InputError(message)
-    schema = opened.collect_schema()
+    opened, schema = _open(frame)
     check_known(columns, schema.names())
     for name in columns.keys:
         if schema[name].is_nested():
@@ -40,6 +29,34 @@ def tally_frame(frame: Any, columns: Columns) -> Tally:
         if not (schema[name].is_numeric() or schema[name] == nw.Boolean):
             message = f"column {name!r} must hold numbers, not {schema[name]}; convert it"
             raise InputError(message)
+    kind = schema[columns.label]
+    text = kind in (nw.String, nw.Categorical, nw.Enum)
+    if not columns.by_place and (text or kind.is_numeric() or kind == nw.Boolean):
+        for label in columns.probability:  # engines fail on comparisons of text with numbers, in words of their own
+            if isinstance(label, str) != text:
+                message = f"probability names the label {label!r}, but column {columns.label!r} holds {kind}"
+                raise InputError(message)
     if isinstance(opened, nw.DataFrame):
         return tally_collected(opened, columns)
     return tally_lazy(opened, columns)
+
+
+def _open(frame: Any) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], nw.Schema]:
+    """Return the frame in the words of narwhals, and the types of its columns."""
+    reading = False
+    try:
+        opened = nw.from_native(frame)
+        reading = True
+        return opened, opened.collect_schema()
+    except OSError:  # a file is not there: its own message is the best
+        raise
+    except Exception as error:  # libraries have errors of their own, of any type
+        kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
+        if isinstance(error, TypeError) and not reading:
+            message = (
+                f"frame is a {kind}, which is not a data frame; pass one of pandas, Polars, PyArrow, DuckDB or another "
+                "library that narwhals knows, or use from_predictions for arrays"
+            )
+        else:
+            message = f"frame is a {kind} that cannot be read: {' '.join(str(error).split())[:400]}"
+        raise InputError(message) from error
