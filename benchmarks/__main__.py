@@ -19,6 +19,7 @@ PARTS = {
     "scale": "benchmarks.scale",
     "clarabel": "benchmarks.versus_clarabel",
     "sampling": "benchmarks.sampling",
+    "frames": "benchmarks.frames",
 }
 
 

@@ -1,7 +1,7 @@
 """Finite samples: how much each confidence region adds to the bound, and what a finite-sample curve costs.
 
-The candidates that did not make it into the package are here for comparison, with the counts that are to be expected of a
-known population, so that nothing depends on a draw. "Excess" is the bound minus the bound for the known population.
+The candidates that did not make it into the package are here for comparison, with the counts that are to be expected
+of a known population: nothing depends on a draw. "Excess" is the bound minus the bound for the known population.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def clopper_pearson(rows: int) -> StandIn:
     """Exact intervals of masses and upper limits of error rates, united: 3 statements per cell."""
     each = ERROR / (3 * MASS.size)
     count = rows * MASS
-    low, high = stats.beta.ppf(each, count, rows - count + 1), stats.beta.ppf(1 - each, count + 1, rows - count)
+    low = np.asarray(stats.beta.ppf(each, count, rows - count + 1))
+    high = np.asarray(stats.beta.ppf(1 - each, count + 1, rows - count))
     mean = stats.beta.ppf(1 - each, MEAN * count + 1, count - MEAN * count)
     return _angle(_box_affinity(MASS.ravel(), low.ravel(), high.ravel()), _zero_one(mean))
 
@@ -93,7 +94,7 @@ def bands(losses: Floats, rows: int, law: Callable[[int, float], Floats]) -> Sta
     affinity = least_affinity_of_masses((rows * MASS).reshape(-1, 1), ERROR / 2)
     share = np.zeros((*MASS.shape, POINTS + 1))
     for cell in np.ndindex(MASS.shape):
-        below = law(max(1, round(rows * MASS[cell])), ERROR / (2 * MASS.size))  # lower limits of F at the quantiles
+        below = law(max(1, int(rows * MASS[cell] + 0.5)), ERROR / (2 * MASS.size))  # lower limits of F at the quantiles
         share[cell] = np.diff(np.r_[0.0, below, 1.0])
     top = np.concatenate([losses, np.ones((*MASS.shape, 1))], axis=2)
     return _angle(affinity, _population(top, share, "jsd"))
@@ -110,7 +111,7 @@ def berk_jones(rows: int, error: float) -> Floats:
     rng = np.random.default_rng(0)
     order = np.arange(1, rows + 1)
     smallest = [
-        stats.beta.sf(np.sort(rng.random(rows)), order, rows - order + 1).min()
+        np.min(stats.beta.sf(np.sort(rng.random(rows)), order, rows - order + 1))
         for _ in range(2000 if rows < 2000 else 200)
     ]
     level = float(np.quantile(smallest, error))
@@ -122,7 +123,7 @@ def berk_jones(rows: int, error: float) -> Floats:
 def split(population: Population, rows: int, rho: float) -> float:
     """Multipliers from one half of the rows, and on the other half a betting bound of the one mean that they need.
 
-    Valid for this rho alone. Both halves are taken to look as expected; the bet is the best in hindsight, which flatters it.
+    Valid for this rho alone. Both halves are taken to look as expected, and the bet is the best in hindsight.
     """
     known, _ = population.knowledge.atoms(population.mass, population.ceiling)
     best = np.inf
@@ -174,7 +175,7 @@ def run(quick: bool = False) -> None:
     header = ["region", *(f"n = {n}, rho = {r}" for n in sizes for r in radii)]
     known = _zero_one(MEAN)
     for shift in ("general", "sensitive"):
-        exact = {r: certify(known, r, shift=shift).bound for r in radii}  # type: ignore[arg-type]
+        exact = {r: certify(known, r, shift=shift).bound for r in radii}
         candidates: dict[str, Callable[[int], StandIn]] = {
             "hoeffding": lambda n, shift=shift: Hoeffding().planned(known, n, CONFIDENCE, shift),  # type: ignore[misc]
             "Clopper-Pearson boxes": clopper_pearson,
@@ -236,7 +237,7 @@ def _times() -> None:
                 best = np.inf
                 for _ in range(5):
                     start = perf_counter()
-                    certify_curve(population, radii, shift=shift, confidence=confidence)  # type: ignore[arg-type]
+                    certify_curve(population, radii, shift=shift, confidence=confidence)
                     best = min(best, perf_counter() - start)
                 times[confidence] = best
             plain, sampled = times[None], times[CONFIDENCE]

@@ -57,7 +57,7 @@ def _continuous(mass: list[list[float]], mean: list[list[float]], spread: float,
     """Losses of beta distributions, on equally likely quantiles."""
     p, e = np.array(mass), np.array(mean)
     quantile = (np.arange(points) + 0.5) / points
-    loss = stats.beta.ppf(quantile, (spread * e)[..., None], (spread * (1 - e))[..., None])
+    loss = np.asarray(stats.beta.ppf(quantile, (spread * e)[..., None], (spread * (1 - e))[..., None]))
     return Truth(np.broadcast_to(p[..., None] / points, loss.shape), loss, "jsd")
 
 

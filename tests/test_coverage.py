@@ -105,7 +105,7 @@ def test_costs_exceed_the_budget_rarely_but_not_too_rarely(name: str, rows: int)
     truth = TRUTHS[name]
     rng = np.random.default_rng(3)
     draws = 20_000
-    counts = rng.multinomial(rows, truth.probability.ravel(), size=draws).reshape(draws, -1, 2)
+    counts = rng.multinomial(rows, truth.probability.ravel(), size=draws).reshape(draws, -1, 2).astype(float)
     failed = int((costs(truth, counts) > budget(1 - CONFIDENCE, 3, 4)).sum())
     assert not_too_often(failed, draws)
     if rows == 15060:

@@ -10,6 +10,7 @@ from fairbound.planning import expected_excess, rows_needed
 from fairbound.population import Population
 from fairbound.regions import REGIONS, Hoeffding, Region, Sphere, StandIn
 from fairbound.report import report
+from fairbound.scoring import certified_loss
 from fairbound.version import __version__
 from fairbound.witness import Witness
 
@@ -34,12 +35,13 @@ __all__ = [
     "Verification",
     "Witness",
     "__version__",
+    "certified_loss",
     "certify",
     "certify_curve",
     "expected_excess",
     "largest_certified_rho",
     "nearest_fair",
-    "rows_needed",
     "report",
+    "rows_needed",
     "verify",
 ]

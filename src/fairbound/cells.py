@@ -31,6 +31,8 @@ def read_array(name: str, values: Any) -> AnyArray:
         if array.dtype.kind in "US" and isinstance(values, list | tuple):  # numpy turns [1, "a", nan] into strings
             kept = np.asarray(values, dtype=object)
             array = array if all(isinstance(v, str | bytes) for v in kept.ravel()) else kept
+    except InputError:
+        raise
     except ValueError:
         message = f"{name} is ragged: its rows differ in length; give every row the same number of entries"
         raise InputError(message) from None
@@ -41,6 +43,8 @@ def _foreign(name: str, values: Any) -> AnyArray:
     """Return a NumPy array of anything that is one, converts to one (``__array__``) or exports DLPack."""
     if hasattr(values, "detach") and hasattr(values, "cpu"):  # a tensor of torch: off the graph, off the device
         values = values.detach().cpu()
+        if str(values.dtype) == "torch.bfloat16":  # NumPy has no such numbers, but larger ones that hold them
+            values = values.float()
     try:
         if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
             return np.from_dlpack(values)

@@ -23,6 +23,8 @@ from fairbound.document import (
     write_witness,
 )
 from fairbound.errors import InfeasibleError
+from fairbound.notebook import html_details, html_paragraph, html_table
+from fairbound.overview import change_rows
 from fairbound.plot import draw_curve, draw_worst_case
 from fairbound.population import Population
 from fairbound.proof import Proof
@@ -189,6 +191,22 @@ class Certificate:
             f"shift={self.shift!r}{sure}, status={self.status.name})"
         )
 
+    def _repr_html_(self) -> str:
+        """Show the certificate in a notebook: the claim, the worst case, and what it rests on."""
+        claim = f"The {self.population.loss_name} of the model is at most {self.bound:.6f}"
+        where = (
+            f"in every distribution with equal base rates within Hellinger distance {self.rho:g} of the data "
+            f"({self.shift} shifting); the worst case that was found has {self.attained:.6f}."
+        )
+        return "".join(
+            [
+                html_paragraph(claim, strong=True),
+                html_paragraph(where),
+                html_table(*change_rows(self.population, self.witness.mass)),
+                html_details("What this rests on", self.assumptions),
+            ]
+        )
+
 
 @dataclass(frozen=True)
 class CertificateCurve:
@@ -299,6 +317,23 @@ class CertificateCurve:
             f"CertificateCurve({len(self)} radii from {self.rho.min():g} to {self.rho.max():g}, "
             f"{int(self.feasible.sum())} feasible, nearest at {self.distance:.6f})"
         )
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return head and rows of the table of bounds, as text; infeasible radii are marked."""
+        rows = [
+            [f"{rho:g}", "infeasible", "", ""]
+            if c is None
+            else [f"{rho:g}", f"{c.bound:.6f}", f"{c.attained:.6f}", f"{c.gap:.1e}"]
+            for rho, c in zip(self.rho, self.certificates, strict=True)
+        ]
+        return ["rho", "bound", "attained", "gap"], rows
+
+    def _repr_html_(self) -> str:
+        """Show the curve in a notebook."""
+        nearest = f"The nearest distribution with equal base rates is at Hellinger distance {self.distance:.6f}."
+        first = next(iter(self), None)
+        rests = [] if first is None else [html_details("What this rests on", first.assumptions)]
+        return "".join([html_table(*self.table()), html_paragraph(nearest), *rests])
 
 
 def _header(name: str) -> dict[str, str]:

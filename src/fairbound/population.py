@@ -11,11 +11,15 @@ import numpy as np
 
 from fairbound.arrays import Floats
 from fairbound.cells import check_names, encode_groups, encode_labels, numbers, same_length, weights
+from fairbound.columns import Missing, ProbabilityColumns, read_columns
 from fairbound.errors import InputError
+from fairbound.estimators import model_losses
 from fairbound.knowledge import Knowledge, LossTable, MeanOnly
 from fairbound.losses import Loss, find_loss
 from fairbound.marginals import MarginalSet
 from fairbound.moments import read_moments
+from fairbound.notebook import html_paragraph, html_table
+from fairbound.overview import cell_rows
 from fairbound.predictions import differs, probabilities
 from fairbound.problem import Atoms, Problem
 from fairbound.rounding import lowered, raised
@@ -26,7 +30,8 @@ from fairbound.tally import ZERO_ONE, Tally, check_finite, check_losses, read_ce
 class Population:
     """What is known of a distribution P of groups, labels and losses.
 
-    Build one with :meth:`from_predictions`, :meth:`from_losses` or :meth:`from_moments`.
+    Build one with :meth:`from_frame`, :meth:`from_estimator`, :meth:`from_predictions`, :meth:`from_losses` or
+    :meth:`from_moments`.
 
     Attributes
     ----------
@@ -93,6 +98,11 @@ class Population:
         size = f"{len(self.groups)} groups x {len(self.labels)} labels"
         source = "from moments" if self.rows is None else f"{self.rows} rows"
         return f"Population({size}, {source}, {self.loss_name}={self.loss:.6f}, ceiling={self.ceiling:g})"
+
+    def _repr_html_(self) -> str:
+        """Show the population in a notebook: itself in a line, and the table of its cells."""
+        left_out = f" {self.excluded_rows} rows were left out." if self.excluded_rows else ""
+        return html_paragraph(repr(self) + left_out, strong=True) + html_table(*cell_rows(self))
 
     @classmethod
     def from_moments(
@@ -226,7 +236,7 @@ class Population:
         chosen = find_loss(loss, clip)
         label = encode_labels("y_true", y_true, labels)
         if chosen.rows is None:
-            losses = differs(y_true, y_pred, len(label.codes))
+            losses = differs(y_pred, label)
         else:
             losses = chosen.rows(probabilities(y_pred, label.names, len(label.codes)), label.codes)
             check_finite(losses, chosen.name)
@@ -240,6 +250,122 @@ class Population:
             groups=groups,
             labels=labels,
         )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        loss: str | Loss = "zero_one",
+        clip: float | None = None,
+        sample_weight: Any = None,
+    ) -> Population:
+        """Build a population from a fitted model and held-out rows.
+
+        Parameters
+        ----------
+        estimator
+            A classifier or pipeline with ``predict`` (for ``zero_one``) or ``predict_proba`` (for the other losses),
+            whose ``classes_`` tell the order of the columns; or any function of X that returns the same, with a column
+            per label in sorted order.
+        X
+            Whatever the estimator takes.
+        y
+            The true label of each row.
+        sensitive_features, loss, clip, sample_weight
+            As for :meth:`from_predictions`.
+
+        Examples
+        --------
+        >>> from fairbound import Population
+        >>> def model(X):
+        ...     return [int(x > 0.5) for x in X]
+        >>> X, y, sex = [0.1, 0.7, 0.8, 0.9], [0, 1, 0, 1], ["f", "f", "m", "m"]
+        >>> Population.from_estimator(model, X, y, sensitive_features=sex)
+        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        """
+        chosen = find_loss(loss, clip)
+        return cls.from_losses(
+            model_losses(estimator, X, encode_labels("y", y), chosen),
+            y,
+            sensitive_features=sensitive_features,
+            ceiling=chosen.ceiling,
+            sample_weight=sample_weight,
+            loss_name=chosen.name,
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        label: str,
+        group: str | Sequence[str],
+        prediction: str | None = None,
+        probability: ProbabilityColumns | None = None,
+        loss: str | None = None,
+        weight: str | None = None,
+        loss_name: str | Loss | None = None,
+        clip: float | None = None,
+        ceiling: float | None = None,
+        missing: Missing = "refuse",
+    ) -> Population:
+        """Build a population from a data frame of pandas, Polars, PyArrow, DuckDB or any library that narwhals knows.
+
+        Lazy frames (a Polars query, a DuckDB relation) are grouped and counted by their own engine; only a histogram
+        of each cell's losses leaves it, so that the table may be larger than memory.
+
+        Parameters
+        ----------
+        frame
+            The table, one row per held-out case.
+        label
+            The column of true labels.
+        group
+            The column of groups; several columns give intersectional groups (tuples).
+        prediction, probability, loss
+            Exactly one of them. ``prediction``: the column of predicted labels. ``probability``: the column of the
+            second label's probability (in sorted order), a list with a column per label, or a dict from labels to
+            columns, which with two labels may name one of them. ``loss``: a column of losses already computed.
+        weight
+            The column of row weights.
+        loss_name
+            With ``probability`` the loss to take: "brier" (if nothing is said), "jsd", "absolute", "cross_entropy", or
+            a :class:`~fairbound.Loss` (in memory only). With ``loss`` what to call it; else the column's name.
+        clip
+            Cut the loss of probabilities off here; this is its ceiling.
+        ceiling
+            The largest loss there can be in the column ``loss``; 1 if nothing is said.
+        missing
+            What to do with rows that lack a value (null or NaN) in a column that is used: "refuse", or "drop" to leave
+            them out. ``excluded_rows`` and the assumptions of certificates tell how many those were.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from fairbound import Population
+        >>> frame = pandas.DataFrame({"sex": list("ffmm"), "income": [0, 1, 0, 1], "predicted": [0, 1, 1, 1]})
+        >>> Population.from_frame(frame, label="income", group="sex", prediction="predicted")
+        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        """
+        from fairbound.frames import tally_frame  # noqa: PLC0415 (narwhals is imported only where it is used)
+
+        columns = read_columns(
+            label=label,
+            group=group,
+            prediction=prediction,
+            probability=probability,
+            loss=loss,
+            weight=weight,
+            loss_name=loss_name,
+            clip=clip,
+            ceiling=ceiling,
+            missing=missing,
+        )
+        return cls._of(tally_frame(frame, columns))
 
     @classmethod
     def _of(cls, tally: Tally, *, some_absent: tuple[bool, bool] = (False, False)) -> Population:

@@ -2,39 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 
-from fairbound.arrays import Floats
-from fairbound.cells import column, numbers, same_length
+from fairbound.arrays import Floats, Integers
+from fairbound.cells import Categories, column, encode, numbers, same_length
 from fairbound.errors import InputError
 
 
-def differs(y_true: Any, y_pred: Any, rows: int) -> Floats:
+def differs(y_pred: Any, labels: Categories) -> Floats:
     """Return 1 where the predicted label is not the true one."""
-    true, predicted = column("y_true", y_true), column("y_pred", y_pred)
+    predicted = column("y_pred", y_pred)
     if predicted.ndim != 1:
         message = f"y_pred must hold one predicted label per row for zero_one, but its shape is {predicted.shape}"
         raise InputError(message)
-    same_length(y_true=rows, y_pred=len(predicted))
-    known = set(true.tolist())
-    if not known & set(predicted.tolist()):
+    same_length(y_true=len(labels.codes), y_pred=len(predicted))
+    return mistakes("y_true", labels, "y_pred", encode("y_pred", y_pred))
+
+
+def mistakes(true_name: str, labels: Categories, name: str, predicted: Categories) -> Floats:
+    """Return 1 where the predicted label is not the true one, both already numbered."""
+    known = {label: code for code, label in enumerate(labels.names)}
+    cure = "turn probabilities into labels first, or choose a loss that takes them"
+    if not any(value in known for value in predicted.names):
         message = (
-            f"y_pred has none of the labels of y_true ({sorted(map(repr, known))}); the zero_one loss takes predicted "
-            "labels: turn probabilities into labels first, or choose a loss that takes them"
+            f"{name} has none of the labels of {true_name} ({sorted(map(repr, known))}); the zero_one loss takes "
+            f"predicted labels: {cure}"
         )
         raise InputError(message)
-    if predicted.dtype.kind == "f" and true.dtype.kind in "biuf" and (predicted != np.round(predicted)).any():
-        strangers = set(predicted.tolist()) - known
-        if strangers:
-            message = (
-                f"y_pred holds {sorted(strangers)[0]!r}, which looks like a probability; the zero_one loss takes "
-                "predicted labels: turn probabilities into labels first, or choose a loss that takes them"
-            )
-            raise InputError(message)
-    return np.array(true != predicted, dtype=np.float64)
+    strangers = [v for v in predicted.names if v not in known and isinstance(v, float) and v != round(v)]
+    if strangers and all(isinstance(label, int | float) for label in known):
+        message = (
+            f"{name} holds {strangers[0]!r}, which looks like a probability; the zero_one loss takes predicted "
+            f"labels: {cure}"
+        )
+        raise InputError(message)
+    codes = np.array([known.get(value, -1) for value in predicted.names], dtype=np.int64)
+    return (codes[predicted.codes] != labels.codes).astype(np.float64)
+
+
+def by_label(columns: Mapping[Hashable, Floats], labels: Categories) -> tuple[Floats, Integers]:
+    """Return probabilities of shape (n, C) and each row's true column; of two labels one may be the complement.
+
+    Columns of labels that do not occur come last: a model may know more of them than the data.
+    """
+    absent = [name for name in labels.names if name not in columns]
+    if absent:
+        ((_, given),) = columns.items()
+        parts = [1.0 - given if name in absent else given for name in labels.names]
+    else:
+        parts = [columns[name] for name in labels.names]
+        parts += [column for name, column in columns.items() if name not in labels.names]
+    return np.stack(parts, axis=1), labels.codes
 
 
 def probabilities(y_pred: Any, labels: tuple[Hashable, ...], rows: int) -> Floats:

@@ -135,6 +135,9 @@ class Question:
             names = ", ".join(f"({g!r}, {y!r})" for g, y in empty[:20])
             names += f" and {len(empty) - 20} more" if len(empty) > 20 else ""
             sentences.append(f"Cells without data are given the worst loss, the ceiling: {names}.")
+        excluded = self.population.excluded_rows
+        if excluded:
+            sentences.append(f"Left out of P were {excluded} rows in which a value was missing.")
         for name, skew in (("group", self.group_skew), ("label", self.label_skew)):
             if skew is not None:
                 sentences.append(f"Any two {name} shares of Q differ by at most {skew:g}.")

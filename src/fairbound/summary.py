@@ -2,61 +2,25 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from fairbound.certificate import Certificate, CertificateCurve
-from fairbound.names import name
+from fairbound.overview import cell_rows, change_rows
 from fairbound.population import Population
 from fairbound.table import text_table
 
 
 def describe_population(population: Population) -> str:
     """Return the table of cells."""
-    counted = population.rows is not None and bool(np.all(population.weight == np.round(population.weight)))
-    rows = []
-    for s, group in enumerate(population.groups):
-        for y, label in enumerate(population.labels):
-            rows.append(
-                [
-                    name(group),
-                    name(label),
-                    *([f"{population.weight[s, y]:.0f}"] if counted else []),
-                    f"{population.mass[s, y]:.4f}",
-                    f"{population.base_rates[s, y]:.4f}",
-                    f"{population.mean[s, y]:.4f}" if population.weight[s, y] else "no data",
-                ]
-            )
-    header = [
-        "group",
-        "label",
-        *(["rows"] if counted else []),
-        "share",
-        "base rate",
-        f"mean {population.loss_name}",
-    ]
-    return text_table(header, rows)
+    return text_table(*cell_rows(population))
 
 
 def describe_curve(curve: CertificateCurve) -> str:
     """Return the table of bounds; infeasible radii are marked."""
-    rows = [
-        [f"{rho:g}", "infeasible", "", ""]
-        if c is None
-        else [f"{rho:g}", f"{c.bound:.6f}", f"{c.attained:.6f}", f"{c.gap:.1e}"]
-        for rho, c in zip(curve.rho, curve.certificates, strict=True)
-    ]
-    return text_table(["rho", "bound", "attained", "gap"], rows)
+    return text_table(*curve.table())
 
 
 def describe_worst_case(certificate: Certificate) -> str:
     """Return how each cell's share and loss change from P to the worst-case distribution."""
-    population, witness = certificate.population, certificate.witness
-    rows = []
-    for s, group in enumerate(population.groups):
-        for y, label in enumerate(population.labels):
-            before, after = population.mass[s, y], witness.mass[s, y]
-            rows.append([name(group), name(label), f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}"])
-    return text_table(["group", "label", "share in data", "share in worst case", "change"], rows)
+    return text_table(*change_rows(certificate.population, certificate.witness.mass))
 
 
 def show_certificate(certificate: Certificate) -> str:

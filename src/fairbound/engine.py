@@ -1,0 +1,262 @@
+"""Lazy frames: their own engine groups and counts; only a histogram of each cell's losses comes back.
+
+The engine adds in an order that is not known, so what it returns has to stay true whatever the order:
+
+* Numbers of rows, and the least and largest loss of a bin, have no rounding error.
+* Of the losses, distances to the lower edge of their bin are added up: non-negative terms, whose sum of n has a
+  relative error of at most n u in any order. ``LossTable`` allows for that.
+* Weights are cut into two whole numbers below 2**22 and a tiny rest before they are added up. Sums of such whole
+  numbers are exact in double precision, so the sum of the weights is rounded once, as it is for arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from fairbound.arrays import Booleans, Floats
+from fairbound.cells import Categories, at_least_two, intersect, number_names
+from fairbound.collected import declared_order
+from fairbound.columns import Columns
+from fairbound.engine_losses import loss_expression
+from fairbound.errors import InputError
+from fairbound.frame_values import check_sums, check_values, count_rows, fetch, number, without_missing
+from fairbound.knowledge import BINS, LossTable, pack
+from fairbound.predictions import mistakes
+from fairbound.tally import Tally, tally_rows
+
+Lazy = nw.LazyFrame[Any]
+Found = nw.DataFrame[Any]
+
+#: Bits of the whole numbers that weights are cut into: 2**31 of them add up exactly.
+LIMB = 22
+#: If no loss exceeds this share of the ceiling, the bins are laid below the largest loss instead, in another pass.
+SPARSE = 1 / 64
+
+
+def tally_lazy(frame: Lazy, columns: Columns) -> Tally:
+    """Count the cells of a lazy frame and summarise their losses, inside its engine."""
+    excluded = 0
+    if columns.missing == "drop":
+        before = count_rows(frame)
+        frame = without_missing(frame, columns)
+        excluded = before - count_rows(frame)
+    exponent = _weight_exponent(frame, columns)
+    if columns.prediction is not None:
+        found = _count_predictions(frame, columns, exponent)
+    else:
+        found, top = _histogram(frame, columns, exponent)
+    labels, groups = _names(frame, columns, found)
+    rows = found["n"].to_numpy().astype(np.float64)
+    weight = rows if exponent is None else _weights(found, rows, exponent)
+    if columns.prediction is not None:
+        predicted = number_names(found["p"].to_list())
+        losses = mistakes(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", predicted)
+        table = tally_rows(losses, labels, groups, weight)
+    else:
+        table = _table(found, weight, top, groups, labels)
+    return Tally(
+        groups.names,
+        labels.names,
+        table,
+        columns.ceiling,
+        int(rows.sum()),
+        columns.loss_name,
+        excluded,
+        columns.weight is not None,
+    )
+
+
+def _key_expressions(columns: Columns) -> tuple[list[str], list[nw.Expr]]:
+    """Return names of our own for the columns of groups and label, and what they hold."""
+    keys = {"y": columns.label} | {f"g{i}": name for i, name in enumerate(columns.groups)}
+    return list(keys), [nw.col(name).alias(key) for key, name in keys.items()]
+
+
+def _weight_exponent(frame: Lazy, columns: Columns) -> int | None:
+    """Return e such that all weights are below 2**e; None if there are no weights."""
+    if columns.weight is None:
+        return None
+    weight = number(columns.weight)
+    least, most = fetch(frame.select(weight.min().alias("least"), weight.max().alias("most"))).row(0)
+    if least is None or not (least >= 0 and 0 < most < math.inf):
+        check_values(frame, columns)
+    exponent = math.frexp(most)[1]
+    if abs(exponent) > 500:
+        message = f"column {columns.weight!r} holds weights like {most:g}; measure them in other units"
+        raise InputError(message)
+    return exponent
+
+
+def _weight_parts(columns: Columns, exponent: int | None) -> dict[str, nw.Expr]:
+    """Return the weight, and the parts it is cut into, in units of their last places."""
+    if columns.weight is None or exponent is None:
+        return {}
+    first = number(columns.weight) * 2.0 ** (LIMB - exponent)
+    second = (first - first.floor()) * 2.0**LIMB
+    return {"w": number(columns.weight), "w1": first.floor(), "w2": second.floor(), "w3": second - second.floor()}
+
+
+def _weight_sums(exponent: int | None) -> list[nw.Expr]:
+    if exponent is None:
+        return []
+    return [*(nw.col(part).sum() for part in ("w1", "w2", "w3")), nw.col("w").count().alias("weights")]
+
+
+def _weights(found: Found, rows: Floats, exponent: int) -> Floats:
+    """Put the sums of the parts together: one rounding."""
+    units = [2.0 ** (exponent - LIMB), 2.0 ** (exponent - 2 * LIMB), 2.0 ** (exponent - 2 * LIMB)]
+    parts = [found[name].to_numpy() * unit for name, unit in zip(("w1", "w2", "w3"), units, strict=True)]
+    total = np.array([math.fsum(terms) for terms in zip(*parts, strict=True)])
+    if (rows > 2.0 ** (53 - LIMB)).any() or (2.0 * rows * parts[2] > total).any():
+        message = "the weights are too many or too unequal to be added up exactly; collect the frame first"
+        raise InputError(message)
+    return total
+
+
+def _count_predictions(frame: Lazy, columns: Columns, exponent: int | None) -> Found:
+    """Count the rows of each group, label and predicted label."""
+    names, keys = _key_expressions(columns)
+    schema = frame.collect_schema()
+    prediction = nw.col(str(columns.prediction))
+    if schema[str(columns.prediction)].is_float() and not schema[columns.label].is_float():
+        # One number stands for all that cannot be labels: probabilities given by mistake would be a group each.
+        prediction = nw.when(prediction == prediction.floor()).then(prediction).otherwise(nw.lit(0.5))
+    parts = {key: part.alias(key) for key, part in _weight_parts(columns, exponent).items()}
+    chosen = frame.select(*keys, prediction.alias("p"), *parts.values())
+    found = fetch(chosen.group_by(*names, "p").agg(nw.len().alias("n"), *_weight_sums(exponent)))
+    if _incomplete(found, [*names, "p"]):
+        check_values(frame, columns)
+    return found
+
+
+def _histogram(frame: Lazy, columns: Columns, exponent: int | None) -> tuple[Found, float]:
+    """Count the rows of each group, label and bin of the loss; return also the loss at which the bins end."""
+    names, keys = _key_expressions(columns)
+    loss = number(columns.loss) if columns.loss is not None else loss_expression(columns, _named(frame, columns))
+    parts = _weight_parts(columns, exponent)
+    chosen = frame.select(*keys, loss.alias("loss"), *(part.alias(key) for key, part in parts.items()))
+    top = columns.ceiling
+    if not math.isfinite(top):
+        largest = fetch(chosen.select(nw.col("loss").max())).item()
+        top = float(largest) if largest is not None and 0 < largest < math.inf else 1.0
+    found = _bins(chosen, names, top, exponent)
+    largest = _largest(frame, columns, names, found, top)
+    if 1e-30 < largest < SPARSE * top:
+        top = largest
+        found = _bins(chosen, names, top, exponent)
+    return found, top
+
+
+def _named(frame: Lazy, columns: Columns) -> dict[Hashable, str]:
+    """Return the column of each label; the labels are looked up only if their order matters."""
+    if not columns.by_place:
+        return columns.probability
+    labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())["y"].to_list()
+    if any(_is_missing(value) for value in labels) or not labels:
+        check_values(frame, columns)
+    found = number_names(labels, declared_order(frame, columns.label))
+    at_least_two(f"column {columns.label!r}", "label", found)
+    return columns.named(found.names)
+
+
+def _bins(chosen: Lazy, names: list[str], top: float, exponent: int | None) -> Found:
+    """Run the query. Bin k holds the losses from ``top (1 - (k/B)^2)`` to ``top (1 - ((k-1)/B)^2)``, as for arrays."""
+    scale = top / BINS**2
+    loss, k = nw.col("loss"), nw.col("k")
+    above = loss - (top - scale * (k * k))
+    binned = chosen.with_columns(k=((top - loss) * (1.0 / scale)).sqrt().ceil())
+    binned = binned.with_columns(above=above if exponent is None else above * nw.col("w"))
+    return fetch(
+        binned.group_by(*names, "k").agg(
+            nw.len().alias("n"),
+            nw.col("above").sum(),
+            loss.min().alias("least"),
+            loss.max().alias("most"),
+            *_weight_sums(exponent),
+        )
+    )
+
+
+def _largest(frame: Lazy, columns: Columns, names: list[str], found: Found, top: float) -> float:
+    """Return the largest loss; refuse what cannot be binned, after finding out what it is."""
+    if not len(found) or _incomplete(found, [*names, "k"]):
+        _explain(frame, columns)
+    least, most = found["least"].to_numpy(), found["most"].to_numpy()
+    if not ((least >= 0) & (most <= top)).all():
+        _explain(frame, columns)
+    return float(most.max())
+
+
+def _explain(frame: Lazy, columns: Columns) -> None:
+    """Say what is wrong with the values."""
+    check_values(frame, columns)
+    labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())["y"].to_list()
+    if columns.probability:
+        columns.named(number_names(labels).names)
+    check_sums(frame, columns)
+    message = (
+        f"the {columns.loss_name} loss of some rows is infinite: their true label was given probability 0; pass clip"
+    )
+    raise InputError(message)
+
+
+def _incomplete(found: Found, keys: list[str]) -> bool:
+    """Whether a row lacks a value: engines give such rows a group of their own."""
+    if "weights" in found.columns:
+        weights = found["weights"].to_numpy()
+        if (weights < found["n"].to_numpy()).any() or np.isnan(found["w1"].to_numpy().astype(np.float64)).any():
+            return True
+    return any(_is_missing(value) for key in keys for value in found[key].to_list())
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _names(frame: Lazy, columns: Columns, found: Found) -> tuple[Categories, Categories]:
+    """Number labels and groups."""
+    labels = number_names(found["y"].to_list(), declared_order(frame, columns.label))
+    at_least_two(f"column {columns.label!r}", "label", labels)
+    if columns.probability:
+        columns.named(labels.names)
+    groups = intersect(
+        [
+            number_names(found[f"g{index}"].to_list(), declared_order(frame, name))
+            for index, name in enumerate(columns.groups)
+        ]
+    )
+    at_least_two(f"column {' and '.join(map(repr, columns.groups))}", "group", groups)
+    return labels, groups
+
+
+def _table(found: Found, weight: Floats, top: float, groups: Categories, labels: Categories) -> LossTable:
+    """Return the losses of the cells from the bins.
+
+    Rounding may put losses a little outside the edges of their bin. Then the bin is widened. Below, by twice as much as
+    needed: if no distance t was less than -d, then |t| <= t + 2d, so that the sum of the distances from the new edge
+    bounds the sum of the |t|, and has the same relative error as if no t had been negative.
+    """
+    k, rows, above, least, most = (
+        found[name].to_numpy().astype(np.float64) for name in ("k", "n", "above", "least", "most")
+    )
+    scale = top / BINS**2
+    edge, next_edge = top - scale * (k * k), top - scale * ((k - 1) * (k - 1))
+    single: Booleans = least == most
+    low = np.where(single, least, edge - 2.0 * np.maximum(edge - least, 0.0))
+    high = np.where(single, least, np.maximum(next_edge, most))
+    above = above + weight * (edge - low)
+    used = weight > 0
+    whole = np.where(single | ~used, 1.0, weight * (high - low))
+    to_high = np.where(single, 0.0, np.clip(above / whole, 0.0, 1.0))
+    cell = groups.codes * len(labels.names) + labels.codes
+    bins = np.stack([low, high, weight, 1.0 - to_high, to_high, np.where(single, 1.0, rows)])
+    order = np.lexsort((high, low, cell))
+    order = order[used[order]]
+    shape = len(groups.names), len(labels.names)
+    ends = np.cumsum(np.bincount(cell[order], minlength=shape[0] * shape[1]))
+    return pack(np.split(bins[:, order], ends[:-1], axis=1), shape)
