@@ -14,7 +14,8 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from fairbound import Population, certify, certify_curve, verify
-from fairbound.reader import FORMAT, VERSION, MalformedError, read_documents
+from fairbound.reader import FORMAT, VERSION, read_documents
+from fairbound.strict import MalformedError
 from tests.problems import E, P
 
 Document = dict[str, Any]
