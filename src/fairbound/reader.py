@@ -164,6 +164,8 @@ def _sampling(document: dict[str, Any], shape: tuple[int, int]) -> None:
     sampling, top = document["sampling"], document["population"]["ceiling"]
     if sampling is None:
         return
+    if top is None or not top > 0:
+        raise MalformedError("population.ceiling must be positive in finite-sample certificates")
     an_object(sampling, "sampling", ("region", "affinity", "weight", "knowledge", "losses", "counts", "seed"))
     a_text(sampling["region"], "sampling.region")
     a_number(sampling["affinity"], "sampling.affinity", low=0.0, high=1.0)

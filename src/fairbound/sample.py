@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -53,8 +54,7 @@ def drawn(population: Population, intervals: int, seed: int) -> Sample:
     the mean of a convex, increasing function of the loss, and spreading with the mean kept cannot lower that. Rows of a
     histogram bin are taken to be at its upper edge.
     """
-    table = population.knowledge
-    assert isinstance(table, LossTable)  # noqa: S101 (the caller has made sure)
+    table = cast("LossTable", population.knowledge)  # the caller has made sure
     low, part = _places(table.high, population.ceiling, intervals)
     rows = table.weight.astype(np.int64)
     up = np.where(part == 1.0, rows, 0)
