@@ -207,7 +207,7 @@ MALFORMED: dict[str, Callable[[Document], object]] = {
     "unknown version": lambda d: d.update(version="9.0.0"),
     "unknown format": lambda d: d.update(format="something"),
     "negative mass": lambda d: d["population"]["weight"][0].__setitem__(0, -0.1),
-    "no mass in a group": lambda d: d["population"]["weight"].__setitem__(0, [0.0, 0.0]),
+    "no mass at all": lambda d: d["population"].update(weight=[[0.0, 0.0], [0.0, 0.0]]),
     "mean above the ceiling": lambda d: d["population"]["knowledge"]["mean"][0].__setitem__(0, 1.5),
     "huge exponent": lambda d: d["proof"]["leaves"][0]["w"][0].__setitem__(0, 1e308),
     "huge integer": lambda d: d["population"]["weight"][0].__setitem__(0, 10**400),

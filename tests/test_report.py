@@ -28,7 +28,7 @@ from fairbound import (
 from fairbound.cli import main
 from fairbound.digits import Digits, gap_up, radius_down, signed
 from fairbound.names import short_name
-from fairbound.reader import MalformedError
+from fairbound.strict import MalformedError
 from tests.pages import NASTY, nasty_curve, small_curve
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}

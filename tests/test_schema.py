@@ -14,8 +14,11 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from fairbound import Population, certify, certify_curve, verify
-from fairbound.reader import FORMAT, VERSION, MalformedError, read_documents
+from fairbound.reader import FORMAT, VERSION, read_documents
+from fairbound.strict import MalformedError
 from tests.problems import E, P
+
+pytestmark = pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")  # a declared group is absent
 
 Document = dict[str, Any]
 Path = tuple[Any, ...]
@@ -44,6 +47,11 @@ TUPLES = Population.from_losses(
 )
 WIDE = Population.from_moments([[0.2, 0.1, 0.2], [0.1, 0.3, 0.1]], [[0.1, 0.3, 0.2], [0.2, 0.1, 0.4]])
 EMPTY_MOMENTS = Population.from_moments([[0.5, 0.2], [0.3, 0.0]], E, groups=[1.5, "b"], labels=[False, True])
+SEEN: Any = {"sensitive_features": list("aabbaabb") * 25, "groups": list("abc")}
+SAMPLE = Population.from_losses([(i * i % 53) / 53 for i in range(200)], [0, 1] * 100, **SEEN)
+ERRORS = Population.from_losses(
+    [i % 7 == 0 for i in range(200)], [i % 3 % 2 for i in range(200)], loss_name="zero_one", **SEEN
+)
 
 #: A real document of every kind.
 DOCUMENTS: dict[str, Callable[[], str]] = {
@@ -77,6 +85,11 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
         tol=1e-2,
     ).to_json(),
     "tuple names": lambda: certify(TUPLES, 0.9).to_json(),
+    "sphere, general": lambda: certify(SAMPLE, 0.1, confidence=0.9).to_json(),
+    "sphere, sensitive": lambda: certify(SAMPLE, 0.1, confidence=0.9, shift="sensitive", tol=1e-1).to_json(),
+    "sphere, errors": lambda: certify(ERRORS, 0.1, confidence=0.9).to_json(),
+    "hoeffding, general": lambda: certify(SAMPLE, 0.1, confidence=0.9, region="hoeffding").to_json(),
+    "sphere curve": lambda: certify_curve(ERRORS, [0.0, 0.1, 0.3], confidence=0.9).to_json(),
     "curve": lambda: certify_curve(MEAN, [0.01, 0.1, 0.3]).to_json(),
     "sensitive curve": lambda: certify_curve(MEAN, [0.01, 0.02, 0.3], shift="sensitive", tol=1e-2).to_json(),
 }
@@ -198,13 +211,27 @@ REFUSED: dict[str, tuple[str, Callable[[Document], object]]] = {
     "bin without weight": ("general, losses", put("population", "knowledge", "cells", 0, 0, 0, 2, value=0)),
     "bin with too large a share": ("general, losses", put("population", "knowledge", "cells", 0, 0, 0, 3, value=1.1)),
     "bin of five": ("general, losses", lambda d: d["population"]["knowledge"]["cells"][0][0][0].append(0)),
-    "group without weight": ("general, mean", put("population", "weight", 0, value=[0, 0])),
     "one group": ("general, mean", put("population", "groups", value=["a"])),
     "moments without ceiling": ("general, mean", put("population", "ceiling", value=None)),
     "moments with ceiling 0": ("general, variance", put("population", "ceiling", value=0)),
     "radius of 2": ("general, mean", put("question", "rho", value=2)),
     "negative limit": ("general, mean", put("question", "group_skew", value=-0.1)),
     "confidence": ("general, mean", put("question", "confidence", value=0.95)),
+    "sampling without confidence": ("sphere, general", put("question", "confidence", value=None)),
+    "confidence without sampling": ("sphere, general", put("sampling", value=None)),
+    "certainty": ("sphere, general", put("question", "confidence", value=1)),
+    "no confidence": ("sphere, general", put("question", "confidence", value=0)),
+    "half a row": ("sphere, general", put("sampling", "counts", 0, 0, 0, value=0.5)),
+    "negative count": ("sphere, general", put("sampling", "counts", 0, 0, 0, value=-1)),
+    "losses without counts": ("sphere, general", put("sampling", "counts", value=None)),
+    "counts without losses": ("sphere, general", put("sampling", "losses", value=None)),
+    "negative seed": ("sphere, general", put("sampling", "seed", value=-1)),
+    "affinity above 1": ("sphere, general", put("sampling", "affinity", value=1.1)),
+    "number for a region": ("sphere, general", put("sampling", "region", value=1)),
+    "number for a truth value": ("sphere, general", put("population", "weighted", value=0)),
+    "half a row left out": ("sphere, general", put("population", "excluded_rows", value=0.5)),
+    "stand-in without knowledge": ("hoeffding, general", lambda d: d["sampling"].pop("knowledge")),
+    "curve without confidence at a point": ("sphere curve", put("points", 1, "question", "confidence", value=None)),
     "huge number": ("general, mean", put("proof", "phi", 0, 0, value=1e101)),
     "long text": ("general, mean", put("assumptions", 0, value="x" * 10_001)),
     "unknown shift": ("general, mean", put("question", "shift", value="any")),
@@ -240,7 +267,24 @@ BEYOND: dict[str, tuple[str, Callable[[Document], object], str]] = {
         lambda d: d["population"]["weight"].append([0.1, 0.1]),
         "must have 2 entries",
     ),
-    "label without weight": ("general, mean", put("population", "weight", value=[[0, 1], [0, 1]]), "positive"),
+    "no weight": ("general, mean", put("population", "weight", value=[[0, 0], [0, 0]]), "positive somewhere"),
+    "stand-in without weight": (
+        "sphere, sensitive",
+        put("sampling", "weight", value=[[0, 0]] * 3),
+        "positive somewhere",
+    ),
+    "losses that do not increase": ("sphere, general", put("sampling", "losses", 1, value=0), "must increase"),
+    "counts as decimals": ("sphere, general", put("sampling", "counts", 0, 0, 0, value=2.0), "whole number"),
+    "counts of another shape": (
+        "sphere, general",
+        lambda d: d["sampling"]["counts"][0][0].pop(),
+        "entries, not",
+    ),
+    "confidences that differ": (
+        "sphere curve",
+        put("points", 1, "question", "confidence", value=0.8),
+        "share one confidence",
+    ),
     "mean above the ceiling": (
         "general, mean",
         put("population", "knowledge", "mean", 0, 0, value=1.5),
@@ -315,6 +359,8 @@ UNSAYABLE = (
     "above the ceiling",
     "impossible",
     "must be positive somewhere",
+    "must increase from 0 to the ceiling",
+    "must share one confidence",
     "do not add up",
     "low <= high",
     "pair of corners",
@@ -323,7 +369,18 @@ UNSAYABLE = (
 
 @pytest.mark.parametrize(
     "name",
-    ["general, mean", "general, variance", "general, losses", "sensitive, limits", "observed support", "curve"],
+    [
+        "general, mean",
+        "general, variance",
+        "general, losses",
+        "sensitive, limits",
+        "observed support",
+        "curve",
+        "sphere, general",
+        "sphere, sensitive",
+        "hoeffding, general",
+        "sphere curve",
+    ],
 )
 def test_schema_and_reader_agree_on_mutants(name: str) -> None:
     """What the reader accepts the schema accepts; what only the reader refuses is what no schema can say."""

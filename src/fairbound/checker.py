@@ -1,41 +1,33 @@
 """The checker: a small, independent kernel that proves or refuses a certificate from its document alone.
 
-It imports the standard library and python-flint, nothing of the search. Every number of the document is taken as the
-exact number that it is; everything is evaluated in ball arithmetic, whose results are certain enclosures, and every
-comparison holds only if it holds for all numbers of the balls. Sections refer to docs/theory.md.
+It imports the standard library and python-flint, nothing of the search: what a reader of certificates has to trust is
+this file, the other ``checker_`` files, ``reader`` and ``strict``.
 
-What is checked: the document's form; the digest of the statistics; that the pieces of the proof cover all shares
-(section 4); that each piece's multipliers are feasible and what bound they give (sections 3 and 4); that no bound
-exceeds the claim; that the witness has equal base rates, obeys the limits, lies in the ball and attains what is claimed
-(section 7).
+What is checked: the document's form; the digest of the statistics; for finite samples, the counts and the confidence
+region (:mod:`fairbound.checker_sampling`); that the pieces of the proof cover all shares, that each piece's
+multipliers are feasible and that no bound they give exceeds the claim; that the witness has equal base rates, obeys
+the limits, lies in the ball and attains what is claimed (:mod:`fairbound.checker_duality`).
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
-from fairbound.reader import MalformedError, canonical, read_documents
+from fairbound.checker_duality import Case, RefusedError, proved, rounded_up, witness_value
+from fairbound.checker_sampling import StandIn, checked_stand_in, sampling_work
+from fairbound.reader import read_documents
+from fairbound.strict import MalformedError, canonical
 
 #: Bits of the ball arithmetic.
 PRECISION = 160
 
-#: Limits on partitions, so that a check ends in reasonable time whatever the document.
-MOST_CORNERS = 64
-MOST_HALVINGS = 400
+#: A limit, so that a check ends in reasonable time whatever the document.
 MOST_WORK = 50_000_000
-
-#: A witness may miss the ball, the limits or unit mass by this much; its affinity and loss are sums of rounded numbers.
-ROUNDING = fmpq(1, 10**12)
-
-#: The attained value may be understated by this much, relative to the ceiling.
-UNDERSTATED = fmpq(1, 10**6)
 
 
 class Verdict(Enum):
@@ -76,10 +68,6 @@ class Verification:
         return self.verdict is Verdict.PROVED
 
 
-class _RefusedError(Exception):
-    """A check failed."""
-
-
 def verify(document: str | bytes | dict[str, Any]) -> Verification:
     """Check a certificate or a curve of certificates, given as JSON text or as parsed by ``json.loads``.
 
@@ -97,60 +85,85 @@ def verify(document: str | bytes | dict[str, Any]) -> Verification:
         documents = read_documents(document)
     except MalformedError as error:
         return Verification(Verdict.NOT_A_CERTIFICATE, (str(error),))
-    if sum(map(_work, documents)) > MOST_WORK:
+    if sum(map(_work, documents)) + sampling_work(documents[0]) > MOST_WORK:
         return Verification(Verdict.NOT_A_CERTIFICATE, ("the document is too large to be checked in reasonable time",))
-    results = [_verify_one(one) for one in documents]
-    if len(results) == 1:
-        return results[0]
-    wrong = [f"rho = {d['question']['rho']!r}: {r}" for d, v in zip(documents, results, strict=True) for r in v.reasons]
-    bounds = [v.checked_bound for v in results if v.checked_bound is not None]
-    values = [v.witness_value for v in results if v.witness_value is not None]
-    verdict = Verdict.NOT_PROVED if wrong else Verdict.PROVED
-    checks = (f"{len(results)} certificates of a curve (not its infeasible radii), each:", *results[0].checks)
-    return Verification(verdict, tuple(wrong), max(bounds, default=None), max(values, default=None), checks)
-
-
-def _verify_one(document: dict[str, Any]) -> Verification:
     before = ctx.prec
     ctx.prec = PRECISION
+    try:
+        return _verify_all(documents)
+    finally:
+        ctx.prec = before
+
+
+def _verify_all(documents: list[dict[str, Any]]) -> Verification:
+    """Check the statistics once, and all claims that rest on them."""
+    stand_in: StandIn | None = None
+    reasons: list[str] = []
+    checks = ["the digest of the population's statistics"]
+    first = documents[0]
+    digest = hashlib.sha256(canonical(first["population"]).encode()).hexdigest()
+    if first["digest"] != f"sha256:{digest}":
+        reasons.append("the digest does not belong to the statistics of the population")
+    if first["sampling"] is not None:
+        try:
+            stand_in = checked_stand_in(first)
+            checks += stand_in.checks
+        except RefusedError as refused:
+            return Verification(Verdict.NOT_PROVED, (*reasons, str(refused)), checks=tuple(checks))
+        except (ArithmeticError, ValueError) as error:
+            why = f"the confidence region cannot be evaluated: {error}"
+            return Verification(Verdict.NOT_PROVED, (*reasons, why), checks=tuple(checks))
+    results = [_verify_one(one, stand_in) for one in documents]
+    single = len(results) == 1
+    for document, result in zip(documents, results, strict=True):
+        where = "" if single else f"rho = {document['question']['rho']!r}: "
+        reasons += [where + reason for reason in result.reasons]
+    if not single:
+        checks.append(f"{len(results)} certificates of a curve (not its infeasible radii), each:")
+    bounds = [v.checked_bound for v in results if v.checked_bound is not None]
+    values = [v.witness_value for v in results if v.witness_value is not None]
+    verdict = Verdict.NOT_PROVED if reasons else Verdict.PROVED
+    checks += results[0].checks
+    return Verification(verdict, tuple(reasons), max(bounds, default=None), max(values, default=None), tuple(checks))
+
+
+def _verify_one(document: dict[str, Any], stand_in: StandIn | None) -> Verification:
+    """Check a proof and a witness; both refer to the stand-in if there is one."""
     checked: float | None = None
     value: float | None = None
     reasons: list[str] = []
     checks: list[str] = []
+    claim, question = document["claim"], document["question"]
     try:
-        claim = document["claim"]
-        digest = hashlib.sha256(canonical(document["population"]).encode()).hexdigest()
-        if document["digest"] != f"sha256:{digest}":
-            reasons.append("the digest does not belong to the statistics of the population")
-        checks.append("the digest of the population's statistics")
-        case = _Case(document)
+        population = document["population"] if stand_in is None else stand_in.population
+        tau = 1 - arb(question["rho"]) ** 2 if stand_in is None else stand_in.least_affinity(question["rho"])
+        case = Case(population, question, document["proof"]["axis"], tau)
         try:
-            checked = _upper(_proved(case, document["proof"], claim["bound"], reasons))
+            checked = rounded_up(proved(case, document["proof"], claim["bound"], reasons))
             checks.append(_describe(document["proof"]))
-        except _RefusedError as refused:
+        except RefusedError as refused:
             reasons.append(str(refused))
         try:
-            value = _witness_value(case, document["witness"], claim["attained"])
+            value = witness_value(case, document["witness"], claim["attained"])
             checks.append("the worst-case distribution: equal base rates, limits, distance and loss")
-        except _RefusedError as refused:
+        except RefusedError as refused:
             reasons.append(str(refused))
         if claim["attained"] > claim["bound"]:
             reasons.append(f"the claimed bound {claim['bound']!r} is below the attained loss {claim['attained']!r}")
-    except _RefusedError as refused:
+    except RefusedError as refused:
         reasons.append(str(refused))
-    except (ArithmeticError, ValueError, OverflowError) as error:  # numbers that no computation can digest
+    except (ArithmeticError, ValueError) as error:  # numbers that no computation can digest
         reasons.append(f"the numbers cannot be evaluated: {error}")
-    finally:
-        ctx.prec = before
     verdict = Verdict.NOT_PROVED if reasons else Verdict.PROVED
     return Verification(verdict, tuple(reasons), checked, value, tuple(checks))
 
 
 def _work(document: dict[str, Any]) -> int:
     """Return about how many terms have to be evaluated."""
-    proof, knowledge = document["proof"], document["population"]["knowledge"]
-    size = len(document["population"]["groups"]) * len(document["population"]["labels"])
+    proof, population = document["proof"], document["population"]
+    size = len(population["groups"]) * len(population["labels"])
     atoms = 2 * size
+    knowledge = (document["sampling"] or population)["knowledge"]
     if knowledge["kind"] == "losses":
         atoms += sum(2 * len(cell) for row in knowledge["cells"] for cell in row)
     if proof["kind"] == "tangent":
@@ -162,260 +175,3 @@ def _describe(proof: dict[str, Any]) -> str:
     if proof["kind"] == "tangent":
         return "the multipliers, by weak duality, in ball arithmetic"
     return f"the cover of all shares by {len(proof['leaves'])} pieces, and the multipliers of each, in ball arithmetic"
-
-
-def _upper(ball: arb) -> float:
-    """Return a float that is certainly not below the ball, and no larger than need be."""
-    value = float(ball.upper())
-    return value if arb(value) >= ball else math.nextafter(value, math.inf)
-
-
-class _Case:
-    """The question in exact numbers, oriented so that the proof's shares are those of the labels."""
-
-    def __init__(self, document: dict[str, Any]) -> None:
-        population, question = document["population"], document["question"]
-        self.turned = document["proof"]["axis"] == "group"
-        weight = population["weight"]
-        size = len(weight), len(weight[0])
-        total = sum((arb(w) for row in weight for w in row), arb(0))
-        self.general = question["shift"] == "general" and question["support"] == "any"
-        top = None if population["ceiling"] is None else arb(population["ceiling"])
-        self.upper: dict[tuple[int, int], list[tuple[arb, arb]]] = {}
-        self.lower: dict[tuple[int, int], list[tuple[arb, arb]]] = {}
-        self.ceiling: dict[tuple[int, int], arb] = {}
-        self.empty: set[tuple[int, int]] = set()
-        for s in range(size[0]):
-            for y in range(size[1]):
-                cell = (y, s) if self.turned else (s, y)
-                mass = arb(weight[s][y]) / total
-                atoms = _atoms(population["knowledge"], s, y, mass, top, question)
-                self.upper[cell], self.lower[cell], ceiling = atoms
-                if weight[s][y] == 0:
-                    self.empty.add(cell)
-                    self.upper[cell], self.lower[cell] = [], []
-                    if not self.general and question["empty_cells"] != "ceiling":
-                        raise _RefusedError(f"cell ({s}, {y}) is empty, and nothing is assumed of its losses")
-                    ceiling = top
-                if ceiling is None:
-                    raise _RefusedError("general shifting needs a finite ceiling")
-                self.ceiling[cell] = ceiling
-        self.groups, self.labels = (size[1], size[0]) if self.turned else size
-        skews = question["group_skew"], question["label_skew"]
-        self.group_skew, self.label_skew = (skews[1], skews[0]) if self.turned else skews
-        affinity = 1 - arb(question["rho"]) ** 2
-        self.tau = affinity if affinity > 0 else arb(0)
-        self.top = max(self.ceiling.values(), key=lambda c: c.mid())
-
-
-def _atoms(
-    knowledge: dict[str, Any], s: int, y: int, mass: arb, top: arb | None, question: dict[str, Any]
-) -> tuple[list[tuple[arb, arb]], list[tuple[arb, arb]], arb | None]:
-    """Return a cell's upper atoms, lower atoms and ceiling (section 2)."""
-    kind = knowledge["kind"]
-    if kind == "losses":
-        bins = [tuple(arb(v) for v in entry) for entry in knowledge["cells"][s][y]]  # low, high, weight, share of high
-        inside = sum((b[2] for b in bins), arb(0))
-        mean = sum((b[2] * (b[0] + b[3] * (b[1] - b[0])) for b in bins), arb(0)) / inside if bins else arb(0)
-    else:
-        mean = arb(knowledge["mean"][s][y])
-    if question["shift"] == "sensitive":
-        return [(mass, mean)], [(mass, mean)], mean
-    if kind == "losses":
-        upper, lower = [], []
-        for low, high, weight, part in bins:  # on the edges for the bound, with the same mean; else at the mean
-            share = mass * weight / inside
-            lower.append((share, low + part * (high - low)))
-            upper += [(share * (1 - part), low), (share * part, high)]
-        largest = max((b[1] for b in bins), key=lambda v: v.mid(), default=top)
-        return upper, lower, top if question["support"] == "any" else largest
-    if top is None:
-        raise _RefusedError("general shifting needs a finite ceiling")
-    if question["support"] != "any":
-        raise _RefusedError("observed support needs the losses themselves")
-    if kind == "mean":
-        both = [(mass * (top - mean) / top, arb(0)), (mass * mean / top, top)]
-        return both, both, top
-    variance, room = arb(knowledge["variance"][s][y]), top - mean
-    if not room > 0:
-        both = [(arb(0), arb(0)), (mass, top)]
-        return both, both, top
-    high = variance / (variance + room**2)
-    both = [(mass * room**2 / (variance + room**2), mean - variance / room), (mass * high, top)]
-    return both, both, top
-
-
-def _support(values: list[arb], skew: float | None) -> arb:
-    """Return an upper bound of the largest <share, values> (section 5); every level t >= mean is valid."""
-    most = values[0]
-    for value in values[1:]:
-        most = most.max(value)
-    if skew is None:
-        return most
-    mean = sum(values, arb(0)) / len(values)
-    best = most
-    for start in [mean, *values]:
-        level = start.max(mean)
-        total = level + arb(skew) * sum(((v - level).max(arb(0)) for v in values), arb(0))
-        best = best.min(total)
-    return best
-
-
-def _proved(case: _Case, proof: dict[str, Any], claimed: float, reasons: list[str]) -> arb:
-    """Return what the proof proves; name every leaf that does not reach the claim."""
-    if proof["kind"] == "tangent":
-        if not case.general:
-            raise _RefusedError("a tangent proof is for general shifting with a common ceiling")
-        bounds = [_tangent_bound(case, proof)]
-    else:
-        bounds = [_piece_bound(case, leaf, piece) for leaf, piece in _pieces(case, proof)]
-    most = None
-    for number, bound in enumerate(bounds):
-        bound = bound.min(case.top)  # noqa: PLW2901 (no loss exceeds the largest ceiling)
-        if not bound <= arb(claimed):
-            where = "the multipliers prove" if len(bounds) == 1 else f"leaf {number} proves"
-            excess = float((bound - arb(claimed)).upper())
-            reasons.append(f"{where} only {_upper(bound)!r}, which exceeds the claimed bound by {excess:.3g}")
-        most = bound if most is None else most.max(bound)
-    if most is None:
-        raise _RefusedError("the proof has no leaves")
-    return most
-
-
-def _gain(case: _Case, level: arb, total: arb | None) -> arb:
-    """Return ``level - tau^2 / total``; no gain where the total is infinite or not certain to be positive."""
-    if total is None or not total > 0 or not total.is_finite():
-        return level
-    return level - case.tau**2 / total
-
-
-def _tangent_bound(case: _Case, proof: dict[str, Any]) -> arb:
-    """Evaluate the bound of section 3 from any phi >= 0 and share > 0."""
-    phi, share = proof["phi"], [arb(v) for v in proof["share"]]
-    if any(not v > 0 for v in share) or any(v < 0 for row in phi for v in row):
-        raise _RefusedError("the multipliers are not feasible: phi must be >= 0 and the tangent's shares > 0")
-    intercept, slopes, finite = arb(0), [arb(0)] * case.labels, True
-    for (s, y), atoms in case.upper.items():
-        ratio = arb(phi[s][y]) / share[y]
-        for probability, loss in atoms:
-            if probability.is_zero():
-                continue
-            depth = case.top - loss + ratio
-            if not depth > 0:
-                finite = False
-                continue
-            weight = probability / depth**2
-            intercept += weight * (case.top - loss)
-            slopes[y] += weight * ratio / share[y]
-    level = case.top + _support([sum((arb(v) for v in row), arb(0)) for row in phi], case.group_skew)
-    return _gain(case, level, intercept + _support(slopes, case.label_skew) if finite else None)
-
-
-def _pieces(case: _Case, proof: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[list[arb]]]]:
-    """Walk the tree of bisections: its leaves cover the root by construction, and the root covers all shares."""
-    size = case.labels
-    floor = fmpq(*float(proof["floor"]).as_integer_ratio())
-    least = fmpq(0)
-    if case.label_skew is not None:
-        skew = fmpq(*float(case.label_skew).as_integer_ratio())
-        least = max(least, (1 - (size - 1) * skew) / size)
-    if not 0 <= floor <= least:
-        raise _RefusedError(f"the root leaves out admissible shares: its floor is {float(proof['floor'])!r}")
-    if size > MOST_CORNERS:
-        raise _RefusedError(f"partitions of more than {MOST_CORNERS} shares are not checked")
-    stack = [(0, [[fmpq(int(i == j)) for j in range(size)] for i in range(size)])]
-    leaves = iter(proof["leaves"])
-    for split in proof["splits"]:
-        if not stack:
-            raise _RefusedError("the tree of pieces goes on after it is complete")
-        depth, corners = stack.pop()
-        if depth > MOST_HALVINGS:
-            raise _RefusedError(f"the tree of pieces is more than {MOST_HALVINGS} deep")
-        if split is None:
-            leaf = next(leaves, None)
-            if leaf is None:
-                raise _RefusedError("there are fewer leaves than the tree of pieces has")
-            yield leaf, [[arb(floor + (1 - size * floor) * b) for b in corner] for corner in corners]
-            continue
-        i, j = split
-        if i == j or max(i, j) >= size:
-            raise _RefusedError(f"the tree of pieces halves an edge that does not exist: {split}")
-        middle = [(a + b) / 2 for a, b in zip(corners[i], corners[j], strict=True)]
-        first, second = list(corners), list(corners)
-        first[i], second[j] = middle, middle
-        stack += [(depth + 1, second), (depth + 1, first)]
-    if stack:
-        raise _RefusedError(f"{len(stack)} pieces of the shares are not covered")
-    if next(leaves, None) is not None:
-        raise _RefusedError("there are more leaves than the tree of pieces has")
-
-
-def _piece_bound(case: _Case, leaf: dict[str, Any], vertices: list[list[arb]]) -> arb:
-    """Evaluate the bound of section 4 over one piece from any w, centre, omega."""
-    w = [[arb(v) for v in row] for row in leaf["w"]]
-    centre, omega = [arb(v) for v in leaf["centre"]], [arb(v) for v in leaf["omega"]]
-    most: arb | None = None
-    for vertex in vertices:
-        offset = [r - c for r, c in zip(vertex, centre, strict=True)]
-        tilt = [sum((o * v for o, v in zip(offset, row, strict=True)), arb(0)) for row in w]
-        total = -sum((o * r for o, r in zip(omega, vertex, strict=True)), arb(0))
-        for (s, y), atoms in case.upper.items():
-            eta = w[s][y] - tilt[s]
-            if not eta >= case.ceiling[s, y]:
-                raise _RefusedError(f"a multiplier of cell ({s}, {y}) falls below its ceiling: not feasible")
-            for probability, loss in atoms:
-                if not probability.is_zero():
-                    total += probability / (eta - loss)
-        most = total if most is None else most.max(total)
-    level = [sum((c * v for c, v in zip(centre, row, strict=True)), arb(0)) for row in w]
-    pulled = _support(omega, case.label_skew) if any(leaf["omega"]) else arb(0)
-    bound = None if most is None else most + pulled
-    if bound is not None and bound.is_finite() and bound <= 0:  # G is positive: no admissible share lies in this piece
-        return arb(0)
-    return _gain(case, _support(level, case.group_skew), bound)
-
-
-def _witness_value(case: _Case, witness: dict[str, Any], attained: float) -> float:  # noqa: PLR0912 (a list of checks)
-    """Check that the witness is what it claims to be and return its loss, rounded down (section 7)."""
-    names = ("label_mass", "group_mass") if case.turned else ("group_mass", "label_mass")
-    shares = []
-    for name, skew in zip(names, (case.group_skew, case.label_skew), strict=True):
-        values = [arb(v) for v in witness[name]]
-        if any(v < 0 for v in witness[name]):
-            raise _RefusedError(f"the witness has a negative share in {name}")
-        total = sum(values, arb(0))
-        if not abs(total - 1) <= arb(ROUNDING):
-            raise _RefusedError(f"the witness's {name} does not add up to one")
-        if skew is not None and not max(witness[name]) - min(witness[name]) <= skew + float(ROUNDING):
-            raise _RefusedError(f"the witness's {name} breaks the skew limit")
-        shares.append([v / total for v in values])
-    overlap, value = arb(0), arb(0)
-    for (s, y), atoms in case.lower.items():
-        mass = shares[0][s] * shares[1][y]
-        cell = (y, s) if case.turned else (s, y)
-        inside, unseen = witness["reweighting"][cell[0]][cell[1]], witness["unseen"][cell[0]][cell[1]]
-        if any(v < 0 for v in inside) or unseen < 0:
-            raise _RefusedError(f"the witness has negative mass in cell {cell}")
-        if unseen > 0 and not (case.general or (s, y) in case.empty):
-            raise _RefusedError(f"the witness puts mass outside the observed losses of cell {cell}")
-        if len(inside) < len(atoms) or any(v != 0 for v in inside[len(atoms) :]):
-            raise _RefusedError(f"the witness does not fit the losses of cell {cell}")
-        total = sum((arb(v) for v in inside), arb(unseen))
-        if not total > 0:
-            raise _RefusedError(f"the witness says nothing of cell {cell}")
-        for (probability, loss), conditional in zip(atoms, inside, strict=False):
-            if probability.is_zero() and conditional > 0:
-                raise _RefusedError(f"the witness puts mass on a loss that does not occur in cell {cell}")
-            overlap += (probability * mass * arb(conditional) / total).sqrt() if conditional > 0 else arb(0)
-            value += mass * arb(conditional) / total * loss
-        value += mass * arb(unseen) / total * case.ceiling[s, y]
-    if not overlap >= case.tau - arb(ROUNDING):
-        missing = float((case.tau - overlap).upper())
-        raise _RefusedError(f"the witness is outside the ball: its affinity misses 1 - rho^2 by {missing:.3g}")
-    if not value >= arb(attained) - arb(ROUNDING) * case.top:
-        raise _RefusedError(
-            f"the witness's loss is {float(value.mid())!r}, less than the attained loss {attained!r} claimed"
-        )
-    if not value <= arb(attained) + arb(UNDERSTATED) * case.top:
-        raise _RefusedError(f"the witness's loss is {float(value.mid())!r}, not the attained loss {attained!r} claimed")
-    return -_upper(-value)

@@ -11,7 +11,8 @@ from fairbound import __version__
 from fairbound.certificate import Certificate, CertificateCurve
 from fairbound.checker import Verdict, verify
 from fairbound.errors import InputError
-from fairbound.reader import CURVE_FORMAT, MOST_CHARACTERS, MalformedError, read_format
+from fairbound.reader import CURVE_FORMAT, read_format
+from fairbound.strict import MOST_CHARACTERS, MalformedError
 
 EXIT_STATUS = {Verdict.PROVED: 0, Verdict.NOT_PROVED: 1, Verdict.NOT_A_CERTIFICATE: 2}
 

@@ -1,4 +1,4 @@
-"""Certificates as JSON: how each part is written and read back (schemas/1.0.0/certificate.json describes the form).
+"""Certificates as JSON: how each part is written and read back (schemas/1.1.0/certificate.json describes the form).
 
 Floats are written in the shortest form that reads back as the same number, so nothing is lost.
 """
@@ -17,9 +17,9 @@ from fairbound.arrays import Floats
 from fairbound.knowledge import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.population import Population
 from fairbound.proof import PartitionProof, Proof, TangentProof
-from fairbound.reader import canonical
 from fairbound.regions import StandIn
 from fairbound.sample import Sample
+from fairbound.strict import canonical
 from fairbound.witness import Witness
 
 
@@ -127,14 +127,17 @@ def _floats(values: Any) -> Floats:
 def write_witness(witness: Witness, population: Population) -> dict[str, Any]:
     """Write a worst-case distribution; cells keep only the losses that they have."""
     known = population.knowledge
-    sizes = (known.weight > 0).sum(axis=2) if isinstance(known, LossTable) else np.full(witness.mass.shape, 2)
+    inside = witness.reweighting
+    kept = np.ones(inside.shape, dtype=bool)
+    if isinstance(known, LossTable) and known.weight.shape == inside.shape:
+        kept = known.weight > 0
     return {
         "group_mass": witness.group_mass.tolist(),
         "label_mass": witness.label_mass.tolist(),
         "unseen": witness.unseen.tolist(),
         "reweighting": [
-            [cell[:size] for cell, size in zip(row, counts, strict=True)]
-            for row, counts in zip(witness.reweighting.tolist(), sizes.tolist(), strict=True)
+            [part[some].tolist() for part, some in zip(row, used, strict=True)]
+            for row, used in zip(inside, kept, strict=True)
         ],
     }
 

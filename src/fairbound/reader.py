@@ -1,40 +1,41 @@
-"""Reading certificates that come from strangers: strict JSON, limited in size and depth, complete and nothing more.
+"""Reading certificates that come from strangers: complete, and nothing more.
 
 Standard library only; no code from a document is ever run.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import re
-from collections.abc import Callable
-from typing import Any, NoReturn
+from itertools import pairwise
+from typing import Any
+
+from fairbound.strict import (
+    MalformedError,
+    a_count,
+    a_list,
+    a_name,
+    a_number,
+    a_table,
+    a_text,
+    a_truth,
+    a_word,
+    an_amount,
+    an_object,
+    canonical,
+    optional,
+    parse,
+)
 
 FORMAT = "fairbound-certificate"
 CURVE_FORMAT = "fairbound-curve"
-VERSION = "1.0.0"
-
-#: Limits on what is read at all.
-MOST_CHARACTERS = 32_000_000
-MOST_DEPTH = 12
-LARGEST_NUMBER = 1e100
-
-
-class MalformedError(ValueError):
-    """The document is not a certificate; the message says where and why."""
-
-
-def canonical(value: Any) -> str:
-    """Return the one text of a JSON value that digests are taken of."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+VERSION = "1.1.0"
 
 
 def read_documents(document: str | bytes | dict[str, Any]) -> list[dict[str, Any]]:
     """Return the certificates in a document, well-formed; a curve gives one for each feasible radius."""
     if not isinstance(document, str | bytes | dict):
         raise MalformedError("a document is JSON text, or what json.loads makes of it")
-    parsed = document if isinstance(document, dict) else _parse(document)
+    parsed = document if isinstance(document, dict) else parse(document)
     if not isinstance(parsed, dict):
         raise MalformedError("the document is not a JSON object")
     if parsed.get("format") == CURVE_FORMAT:
@@ -45,98 +46,8 @@ def read_documents(document: str | bytes | dict[str, Any]) -> list[dict[str, Any
 
 def read_format(document: str | bytes) -> str:
     """Return which format a well-formed document says it has."""
-    parsed = _parse(document)
+    parsed = parse(document)
     return str(parsed.get("format")) if isinstance(parsed, dict) else ""
-
-
-def _parse(text: str | bytes) -> Any:
-    if len(text) > MOST_CHARACTERS:
-        raise MalformedError(f"the document has {len(text)} characters; at most {MOST_CHARACTERS} are read")
-    try:
-        text = text.decode("utf-8") if isinstance(text, bytes) else text
-    except UnicodeDecodeError as error:
-        raise MalformedError(f"the document is not UTF-8 text: {error.reason} at byte {error.start}") from None
-    depth = deepest = 0
-    for bracket in re.findall(r"[\[\]{}]", re.sub(r'"(?:[^"\\]|\\.)*"', "", text)):  # not those inside texts
-        depth += 1 if bracket in "[{" else -1
-        deepest = max(deepest, depth)
-    if deepest > MOST_DEPTH:
-        raise MalformedError(f"the document is nested {deepest} deep; certificates are at most {MOST_DEPTH}")
-    try:
-        return json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constants)
-    except MalformedError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise MalformedError(f"the document is not JSON: {error}") from None
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise MalformedError(f"the key {twice[:60]!r} stands twice in one object")
-    return found
-
-
-def _no_constants(name: str) -> NoReturn:
-    raise MalformedError(f"{name} is not a number that a certificate can hold")
-
-
-def _object(value: Any, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise MalformedError(f"{where} must be an object")
-    missing = [key for key in keys if key not in value]
-    extra = [str(key)[:60] for key in value if key not in keys]
-    if missing:
-        raise MalformedError(f"{where} lacks {', '.join(missing)}")
-    if extra:
-        raise MalformedError(f"{where} has unknown entries: {', '.join(extra)}")
-    return value
-
-
-def _number(value: Any, where: str, *, low: float = -LARGEST_NUMBER, high: float = LARGEST_NUMBER) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise MalformedError(f"{where} must be a number")
-    if not (low <= value <= high) or (isinstance(value, float) and not math.isfinite(value)):
-        raise MalformedError(f"{where} is out of range [{low:g}, {high:g}]")
-
-
-def _list(value: Any, where: str, length: int | None, item: Callable[[Any, str], None]) -> None:
-    if not isinstance(value, list):
-        raise MalformedError(f"{where} must be a list")
-    if length is not None and len(value) != length:
-        raise MalformedError(f"{where} must have {length} entries, not {len(value)}")
-    for index, entry in enumerate(value):
-        item(entry, f"{where}[{index}]")
-
-
-def _table(value: Any, where: str, shape: tuple[int, int], item: Callable[[Any, str], None]) -> None:
-    _list(value, where, shape[0], lambda row, at: _list(row, at, shape[1], item))
-
-
-def _positive(value: Any, where: str) -> None:
-    _number(value, where, low=0.0)
-
-
-def _word(value: Any, where: str, allowed: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in allowed:
-        raise MalformedError(f"{where} must be one of {', '.join(allowed)}")
-
-
-def _text(value: Any, where: str) -> None:
-    if not isinstance(value, str) or len(value) > 10_000:
-        raise MalformedError(f"{where} must be a text of at most 10,000 characters")
-
-
-def _name(value: Any, where: str) -> None:
-    parts = value if isinstance(value, list) else [value]
-    if not parts or any(not isinstance(part, str | int | float | bool) for part in parts):
-        raise MalformedError(f"{where} must be a name: a text, a number, a truth value, or a list of these")
-
-
-def _optional(item: Callable[[Any, str], None]) -> Callable[[Any, str], None]:
-    return lambda value, where: None if value is None else item(value, where)
 
 
 def _header(document: dict[str, Any], name: str) -> None:
@@ -144,100 +55,136 @@ def _header(document: dict[str, Any], name: str) -> None:
         raise MalformedError(f"format must be {name}")
     if document["version"] != VERSION:
         raise MalformedError(f"version must be {VERSION}")
-    _text(document["producer"], "producer")
-    _text(document["digest"], "digest")
+    a_text(document["producer"], "producer")
+    a_text(document["digest"], "digest")
 
 
 _PARTS = ("question", "claim", "witness", "proof", "assumptions")
 
 
 def _certificate(document: dict[str, Any]) -> None:
-    _object(document, "the certificate", ("format", "version", "producer", "population", *_PARTS, "digest"))
+    keys = ("format", "version", "producer", "population", "sampling", *_PARTS, "digest")
+    an_object(document, "the certificate", keys)
     _header(document, FORMAT)
-    _claims(document, _population(document["population"]))
+    shape = _population(document["population"])
+    _sampling(document, shape)
+    _claims(document, shape)
 
 
 def _claims(document: dict[str, Any], shape: tuple[int, int]) -> None:
-    """Check all parts but the header and the population."""
-    _question(document["question"])
-    claim = _object(document["claim"], "claim", ("bound", "attained"))
+    """Check all parts but the header, the population and the sampling."""
+    _question(document["question"], sampled=document["sampling"] is not None)
+    claim = an_object(document["claim"], "claim", ("bound", "attained"))
     for key in claim:
-        _positive(claim[key], f"claim.{key}")
-    witness = _object(document["witness"], "witness", ("group_mass", "label_mass", "reweighting", "unseen"))
-    _list(witness["group_mass"], "witness.group_mass", shape[0], _positive)
-    _list(witness["label_mass"], "witness.label_mass", shape[1], _positive)
-    _table(witness["unseen"], "witness.unseen", shape, _positive)
-    _table(witness["reweighting"], "witness.reweighting", shape, lambda v, at: _list(v, at, None, _positive))
+        an_amount(claim[key], f"claim.{key}")
+    witness = an_object(document["witness"], "witness", ("group_mass", "label_mass", "reweighting", "unseen"))
+    a_list(witness["group_mass"], "witness.group_mass", shape[0], an_amount)
+    a_list(witness["label_mass"], "witness.label_mass", shape[1], an_amount)
+    a_table(witness["unseen"], "witness.unseen", shape, an_amount)
+    a_table(witness["reweighting"], "witness.reweighting", shape, lambda v, at: a_list(v, at, None, an_amount))
     _proof(document["proof"], shape)
-    _list(document["assumptions"], "assumptions", None, _text)
+    a_list(document["assumptions"], "assumptions", None, a_text)
 
 
 def _population(population: Any) -> tuple[int, int]:
-    _object(population, "population", ("groups", "labels", "ceiling", "rows", "loss", "weight", "knowledge"))
+    keys = ("groups", "labels", "ceiling", "rows", "excluded_rows", "weighted", "loss", "weight", "knowledge")
+    an_object(population, "population", keys)
     for key in ("groups", "labels"):
-        _list(population[key], f"population.{key}", None, _name)
+        a_list(population[key], f"population.{key}", None, a_name)
         if len(population[key]) < 2:
             raise MalformedError(f"population.{key} must have two entries or more")
         if len({canonical(name) for name in population[key]}) < len(population[key]):
             raise MalformedError(f"population.{key} has the same name twice")
     shape = len(population["groups"]), len(population["labels"])
-    _optional(_positive)(population["ceiling"], "population.ceiling")
-    _optional(_positive)(population["rows"], "population.rows")
-    _text(population["loss"], "population.loss")
-    _table(population["weight"], "population.weight", shape, _positive)
-    if not all(map(any, population["weight"])) or not all(map(any, zip(*population["weight"], strict=True))):
-        raise MalformedError("population.weight must be positive somewhere in each group and each label")
-    if isinstance(population["knowledge"], dict) and population["knowledge"].get("kind") == "losses":
-        _losses(population, shape)
-    else:
-        _moments(population, shape)
+    optional(an_amount)(population["ceiling"], "population.ceiling")
+    optional(an_amount)(population["rows"], "population.rows")
+    a_count(population["excluded_rows"], "population.excluded_rows")
+    a_truth(population["weighted"], "population.weighted")
+    a_text(population["loss"], "population.loss")
+    _cells(population, "population", population["ceiling"], shape)
     return shape
 
 
-def _losses(population: dict[str, Any], shape: tuple[int, int]) -> None:
+def _cells(known: dict[str, Any], where: str, top: float | None, shape: tuple[int, int]) -> None:
+    """Check weight and knowledge of the cells."""
+    a_table(known["weight"], f"{where}.weight", shape, an_amount)
+    if not any(map(any, known["weight"])):
+        raise MalformedError(f"{where}.weight must be positive somewhere")
+    if isinstance(known["knowledge"], dict) and known["knowledge"].get("kind") == "losses":
+        _losses(known, where, top, shape)
+    else:
+        _moments(known, where, top, shape)
+
+
+def _losses(known: dict[str, Any], where: str, top: float | None, shape: tuple[int, int]) -> None:
     """Check a table of losses: bins below the ceiling that add up to the weights of the cells."""
-    knowledge, top = population["knowledge"], population["ceiling"]
-    _object(knowledge, "population.knowledge", ("kind", "cells", "rows"))
-    _positive(knowledge["rows"], "population.knowledge.rows")
-    _table(knowledge["cells"], "population.knowledge.cells", shape, lambda v, at: _list(v, at, None, _bin))
+    knowledge = known["knowledge"]
+    an_object(knowledge, f"{where}.knowledge", ("kind", "cells", "rows"))
+    an_amount(knowledge["rows"], f"{where}.knowledge.rows")
+    a_table(knowledge["cells"], f"{where}.knowledge.cells", shape, lambda v, at: a_list(v, at, None, _bin))
     for s, row in enumerate(knowledge["cells"]):
         for y, bins in enumerate(row):
             if any(top is not None and b[1] > top for b in bins):
-                raise MalformedError(f"population.knowledge.cells[{s}][{y}] has a loss above the ceiling")
-            total, weight = math.fsum(b[2] for b in bins), population["weight"][s][y]
+                raise MalformedError(f"{where}.knowledge.cells[{s}][{y}] has a loss above the ceiling")
+            total, weight = math.fsum(b[2] for b in bins), known["weight"][s][y]
             if abs(total - weight) > 1e-9 * weight:
-                raise MalformedError(f"the bins of population.knowledge.cells[{s}][{y}] do not add up to its weight")
+                raise MalformedError(f"the bins of {where}.knowledge.cells[{s}][{y}] do not add up to its weight")
 
 
-def _moments(population: dict[str, Any], shape: tuple[int, int]) -> None:
+def _moments(known: dict[str, Any], where: str, top: float | None, shape: tuple[int, int]) -> None:
     """Check means, and variances that are possible."""
-    knowledge, top = population["knowledge"], population["ceiling"]
+    knowledge = known["knowledge"]
     kind = knowledge.get("kind") if isinstance(knowledge, dict) else None
     keys = ["mean"] if kind == "mean" else ["mean", "variance"]
-    _object(knowledge, "population.knowledge", ("kind", *keys))
-    _word(kind, "population.knowledge.kind", ("mean", "mean_variance", "losses"))
+    an_object(knowledge, f"{where}.knowledge", ("kind", *keys))
+    a_word(kind, f"{where}.knowledge.kind", ("mean", "mean_variance", "losses"))
     if top is None or not top > 0:
         raise MalformedError("population.ceiling must be positive where only moments are known")
     for key in keys:
-        _table(knowledge[key], f"population.knowledge.{key}", shape, _positive)
+        a_table(knowledge[key], f"{where}.knowledge.{key}", shape, an_amount)
     for s in range(shape[0]):
         for y in range(shape[1]):
             mean = knowledge["mean"][s][y]
             if mean > top:
-                raise MalformedError(f"population.knowledge.mean[{s}][{y}] is above the ceiling")
+                raise MalformedError(f"{where}.knowledge.mean[{s}][{y}] is above the ceiling")
             if kind != "mean" and knowledge["variance"][s][y] > mean * (top - mean) * (1 + 1e-9):
-                raise MalformedError(f"population.knowledge.variance[{s}][{y}] is impossible for its mean")
+                raise MalformedError(f"{where}.knowledge.variance[{s}][{y}] is impossible for its mean")
 
 
 def _bin(value: Any, where: str) -> None:
     """Check low <= high, a positive weight and a share of the upper edge."""
-    _list(value, where, 4, _positive)
+    a_list(value, where, 4, an_amount)
     low, high, weight, share = value
     if not (low <= high and weight > 0 and share <= 1):
         raise MalformedError(f"{where} must be low <= high, weight > 0, and the share of high, at most 1")
 
 
-def _question(question: Any) -> None:
+def _sampling(document: dict[str, Any], shape: tuple[int, int]) -> None:
+    """Check what takes P's place in a finite-sample certificate, and the counts that it was made from."""
+    sampling, top = document["sampling"], document["population"]["ceiling"]
+    if sampling is None:
+        return
+    if top is None or not top > 0:
+        raise MalformedError("population.ceiling must be positive in finite-sample certificates")
+    an_object(sampling, "sampling", ("region", "affinity", "weight", "knowledge", "losses", "counts", "seed"))
+    a_text(sampling["region"], "sampling.region")
+    a_number(sampling["affinity"], "sampling.affinity", low=0.0, high=1.0)
+    _cells(sampling, "sampling", top, shape)
+    optional(lambda v, at: a_count(v, at, most=2**64))(sampling["seed"], "sampling.seed")
+    losses, counts = sampling["losses"], sampling["counts"]
+    if (losses is None) != (counts is None):
+        raise MalformedError("sampling.losses and sampling.counts must be given together, or not at all")
+    if losses is None:
+        return
+    a_list(losses, "sampling.losses", None, an_amount)
+    if len(losses) < 2:
+        raise MalformedError("sampling.losses must have two entries or more")
+    if losses[0] != 0 or losses[-1] != top or any(a >= b for a, b in pairwise(losses)):
+        raise MalformedError("sampling.losses must increase from 0 to the ceiling")
+    a_table(counts, "sampling.counts", shape, lambda v, at: a_list(v, at, len(losses), a_count))
+
+
+def _question(question: Any, *, sampled: bool) -> None:
     keys = (
         "shift",
         "support",
@@ -249,42 +196,46 @@ def _question(question: Any) -> None:
         "confidence",
         "tolerance",
     )
-    _object(question, "question", keys)
-    _word(question["shift"], "question.shift", ("general", "sensitive"))
-    _word(question["support"], "question.support", ("any", "observed"))
-    _word(question["empty_cells"], "question.empty_cells", ("refuse", "ceiling"))
-    _word(question["divergence"], "question.divergence", ("hellinger",))
-    if question["confidence"] is not None:
-        raise MalformedError("question.confidence must be null in this version")
-    _number(question["rho"], "question.rho", low=0.0, high=1.0)
+    an_object(question, "question", keys)
+    a_word(question["shift"], "question.shift", ("general", "sensitive"))
+    a_word(question["support"], "question.support", ("any", "observed"))
+    a_word(question["empty_cells"], "question.empty_cells", ("refuse", "ceiling"))
+    a_word(question["divergence"], "question.divergence", ("hellinger",))
+    if (question["confidence"] is not None) != sampled:
+        raise MalformedError("question.confidence is for finite samples: a number if `sampling` is given, else null")
+    if sampled:
+        a_number(question["confidence"], "question.confidence", low=0.0, high=1.0)
+        if question["confidence"] in {0, 1}:
+            raise MalformedError("question.confidence must lie strictly between 0 and 1")
+    a_number(question["rho"], "question.rho", low=0.0, high=1.0)
     for key in ("group_skew", "label_skew"):
-        _optional(lambda v, at: _number(v, at, low=0.0, high=1.0))(question[key], f"question.{key}")
-    _positive(question["tolerance"], "question.tolerance")
+        optional(lambda v, at: a_number(v, at, low=0.0, high=1.0))(question[key], f"question.{key}")
+    an_amount(question["tolerance"], "question.tolerance")
 
 
 def _proof(proof: Any, shape: tuple[int, int]) -> None:
     kind = proof.get("kind") if isinstance(proof, dict) else None
     if kind == "tangent":
-        _object(proof, "proof", ("kind", "axis", "phi", "share"))
+        an_object(proof, "proof", ("kind", "axis", "phi", "share"))
     else:
-        _object(proof, "proof", ("kind", "axis", "floor", "splits", "leaves"))
-        _word(kind, "proof.kind", ("tangent", "partition"))
-    _word(proof["axis"], "proof.axis", ("label", "group"))
+        an_object(proof, "proof", ("kind", "axis", "floor", "splits", "leaves"))
+        a_word(kind, "proof.kind", ("tangent", "partition"))
+    a_word(proof["axis"], "proof.axis", ("label", "group"))
     shape = shape if proof["axis"] == "label" else (shape[1], shape[0])
     if kind == "tangent":
-        _table(proof["phi"], "proof.phi", shape, _number)
-        _list(proof["share"], "proof.share", shape[1], _number)
+        a_table(proof["phi"], "proof.phi", shape, a_number)
+        a_list(proof["share"], "proof.share", shape[1], a_number)
         return
-    _number(proof["floor"], "proof.floor", low=0.0, high=1.0)
-    _list(proof["splits"], "proof.splits", None, _optional(_split))
+    a_number(proof["floor"], "proof.floor", low=0.0, high=1.0)
+    a_list(proof["splits"], "proof.splits", None, optional(_split))
 
     def leaf(value: Any, where: str) -> None:
-        _object(value, where, ("w", "centre", "omega"))
-        _table(value["w"], f"{where}.w", shape, _number)
-        _list(value["centre"], f"{where}.centre", shape[1], _number)
-        _list(value["omega"], f"{where}.omega", shape[1], _number)
+        an_object(value, where, ("w", "centre", "omega"))
+        a_table(value["w"], f"{where}.w", shape, a_number)
+        a_list(value["centre"], f"{where}.centre", shape[1], a_number)
+        a_list(value["omega"], f"{where}.omega", shape[1], a_number)
 
-    _list(proof["leaves"], "proof.leaves", None, leaf)
+    a_list(proof["leaves"], "proof.leaves", None, leaf)
 
 
 def _split(value: Any, where: str) -> None:
@@ -294,31 +245,39 @@ def _split(value: Any, where: str) -> None:
 
 def _read_curve(curve: dict[str, Any]) -> list[dict[str, Any]]:
     """Return a curve's certificates, each with the common population."""
-    _object(curve, "the curve", ("format", "version", "producer", "population", "distance", "points", "digest"))
+    keys = ("format", "version", "producer", "population", "sampling", "distance", "points", "digest")
+    an_object(curve, "the curve", keys)
     _header(curve, CURVE_FORMAT)
-    _number(curve["distance"], "distance", low=0.0, high=1.0)
+    a_number(curve["distance"], "distance", low=0.0, high=1.0)
     shape = _population(curve["population"])
+    _sampling(curve, shape)
     documents: list[dict[str, Any]] = []
     infeasible = [curve["distance"]]
 
     def point(value: Any, where: str) -> None:
         if isinstance(value, dict) and "infeasible" in value:
-            _object(value, where, ("infeasible",))
-            _number(value["infeasible"], f"{where}.infeasible", low=0.0, high=1.0)
+            an_object(value, where, ("infeasible",))
+            a_number(value["infeasible"], f"{where}.infeasible", low=0.0, high=1.0)
             infeasible.append(value["infeasible"])
             return
-        _object(value, where, _PARTS)
-        shared = {key: curve[key] for key in ("version", "producer", "population", "digest")}
+        an_object(value, where, _PARTS)
+        shared = {key: curve[key] for key in ("version", "producer", "population", "sampling", "digest")}
         whole = {"format": FORMAT, **shared, **value}
         _claims(whole, shape)
         documents.append(whole)
 
-    _list(curve["points"], "points", None, point)
+    a_list(curve["points"], "points", None, point)
     least = min((d["question"]["rho"] for d in documents), default=1.0)
     if documents and max(infeasible) > least + 1e-9:
         raise MalformedError(
             f"the curve contradicts itself: {max(infeasible)!r} cannot be infeasible if {least!r} is not"
         )
+    if curve["sampling"] is not None and any(_sampled(d) != _sampled(documents[0]) for d in documents):
+        raise MalformedError("the points of a curve must share one confidence and one shift, since `sampling` does")
     if not documents:
         raise MalformedError("the curve has no certified radius: there is nothing to check")
     return documents
+
+
+def _sampled(document: dict[str, Any]) -> tuple[Any, Any]:
+    return document["question"]["confidence"], document["question"]["shift"]

@@ -61,7 +61,8 @@ class StandIn:
         Angles add up: ``arccos(affinity)`` is a metric.
         """
         tau = 1.0 - np.square(rho)
-        near = tau * self.affinity - np.sqrt((1.0 - tau) * (1.0 + tau) * (1.0 - self.affinity) * (1.0 + self.affinity))
+        sine = rho * np.sqrt(2.0 - np.square(rho))  # of the angle rho; from tau it would lose its digits at small rho
+        near = tau * self.affinity - sine * np.sqrt((1.0 - self.affinity) * (1.0 + self.affinity))
         opposite = np.square(tau) + self.affinity**2 <= 1.0  # the angles add up to a right angle or more
         largest = np.sqrt(np.clip(1.0 - near + 16 * UNIT, 0.0, 1.0)) * (1.0 + 4 * UNIT)
         return np.where(opposite, 1.0, np.minimum(largest, 1.0))

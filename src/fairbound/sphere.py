@@ -40,7 +40,9 @@ def budget(error: float, two_sided: int, one_sided: int) -> float:
     """
     if two_sided + one_sided == 0:
         return 0.0
-    low, high = 0.0, 1.0
+    low, high = 1e-9, 1.0  # more than nothing: half of one-sided nodes cost nothing, which low confidences would allow
+    if _tail(low, two_sided, one_sided) <= error:
+        return low * (1.0 + ROUNDING)
     while _tail(high, two_sided, one_sided) > error:
         low, high = high, 2.0 * high
     while high - low > 1e-13 * high:
@@ -187,7 +189,7 @@ class MassTree:
         """
         hits, rows = self.way.hits[..., None], self.way.rows[..., None]
         real = (rows > hits) & (hits > 0)
-        spread = np.where(real, 1.0 / np.maximum(hits, 1e-300) - 1.0 / rows, 0.0).sum(axis=1)
+        spread = np.where(real, 1.0 / np.maximum(hits, 1e-300) - 1.0 / np.maximum(rows, 1e-300), 0.0).sum(axis=1)
         nu = np.sqrt(np.maximum(spread, 1e-12) / (2.0 * x))[:, None]  # (ways, 1, x)
         corrected = self.way.corrected[..., None]
         best = (1.0 + nu * rows * corrected) / (1.0 + nu * rows)

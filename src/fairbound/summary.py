@@ -23,6 +23,17 @@ def describe_worst_case(certificate: Certificate) -> str:
     return text_table(*change_rows(certificate.population, certificate.witness.mass))
 
 
+def sampling_lines(certificate: Certificate) -> list[str]:
+    """Return how sure the statement is if the data are a sample; nothing otherwise."""
+    if certificate.confidence is None:
+        return []
+    rows, region = certificate.population.rows, certificate.region
+    return [
+        f"  The bound holds with probability {certificate.confidence:g} or more over the draw of the {rows} rows "
+        f"(region {region!r})."
+    ]
+
+
 def show_certificate(certificate: Certificate) -> str:
     """Return a certificate in words."""
     population = certificate.population
@@ -34,6 +45,7 @@ def show_certificate(certificate: Certificate) -> str:
             f"  The {population.loss_name} of the model is at most {certificate.bound!r}",
             f"  and a worst-case distribution has {certificate.attained!r};",
             f"  the gap, {certificate.gap:.1e}, {relation} the tolerance {certificate.tol:g}.",
+            *sampling_lines(certificate),
             "",
             "The data",
             describe_population(population),
@@ -53,6 +65,7 @@ def show_curve(curve: CertificateCurve) -> str:
     parts = ["Certificates at several radii", "", describe_curve(curve), ""]
     parts.append(f"The nearest distribution with equal base rates is at Hellinger distance {curve.distance!r}.")
     if first is not None:
+        parts += sampling_lines(first)
         parts += ["", "The data", describe_population(first.population), "", "What this rests on"]
         parts += [f"  * {sentence}" for sentence in first.assumptions]
     return "\n".join(parts)

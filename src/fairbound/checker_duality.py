@@ -1,0 +1,285 @@
+"""Weak duality in ball arithmetic: what a proof proves about a population, and what its witness attains.
+
+Standard library and python-flint only. Every number of the document is taken as the exact number that it is; results
+are certain enclosures, and a comparison holds only if it holds for all numbers of the balls. Sections refer to
+docs/theory.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from flint import arb, fmpq
+
+#: Limits on partitions, so that a check ends in reasonable time whatever the document.
+MOST_CORNERS = 64
+MOST_HALVINGS = 400
+
+#: A witness may miss the ball, the limits or unit mass by this much; its affinity and loss are sums of rounded numbers.
+ROUNDING = fmpq(1, 10**12)
+
+#: The attained value may be understated by this much, relative to the ceiling.
+UNDERSTATED = fmpq(1, 10**6)
+
+
+class RefusedError(Exception):
+    """A check failed."""
+
+
+def rounded_up(ball: arb) -> float:
+    """Return a float that is certainly not below the ball, and no larger than need be."""
+    value = float(ball.upper())
+    return value if arb(value) >= ball else math.nextafter(value, math.inf)
+
+
+class Case:
+    """The question in exact numbers, oriented so that the proof's shares are those of the labels."""
+
+    def __init__(self, population: dict[str, Any], question: dict[str, Any], axis: str, tau: arb) -> None:
+        self.turned = axis == "group"
+        weight = population["weight"]
+        size = len(weight), len(weight[0])
+        total = sum((arb(w) for row in weight for w in row), arb(0))
+        self.general = question["shift"] == "general" and question["support"] == "any"
+        top = None if population["ceiling"] is None else arb(population["ceiling"])
+        self.upper: dict[tuple[int, int], list[tuple[arb, arb]]] = {}
+        self.lower: dict[tuple[int, int], list[tuple[arb, arb]]] = {}
+        self.ceiling: dict[tuple[int, int], arb] = {}
+        self.empty: set[tuple[int, int]] = set()
+        for s in range(size[0]):
+            for y in range(size[1]):
+                cell = (y, s) if self.turned else (s, y)
+                mass = arb(weight[s][y]) / total
+                atoms = _atoms(population["knowledge"], s, y, mass, top, question)
+                self.upper[cell], self.lower[cell], ceiling = atoms
+                if weight[s][y] == 0:
+                    self.empty.add(cell)
+                    self.upper[cell], self.lower[cell] = [], []
+                    if not self.general and question["empty_cells"] != "ceiling":
+                        raise RefusedError(f"cell ({s}, {y}) is empty, and nothing is assumed of its losses")
+                    ceiling = top
+                if ceiling is None:
+                    raise RefusedError("general shifting needs a finite ceiling")
+                self.ceiling[cell] = ceiling
+        self.groups, self.labels = (size[1], size[0]) if self.turned else size
+        skews = question["group_skew"], question["label_skew"]
+        self.group_skew, self.label_skew = (skews[1], skews[0]) if self.turned else skews
+        self.tau = tau if tau > 0 else arb(0)
+        self.top = max(self.ceiling.values(), key=lambda c: c.mid())
+
+
+def _atoms(
+    knowledge: dict[str, Any], s: int, y: int, mass: arb, top: arb | None, question: dict[str, Any]
+) -> tuple[list[tuple[arb, arb]], list[tuple[arb, arb]], arb | None]:
+    """Return a cell's upper atoms, lower atoms and ceiling (section 2)."""
+    kind = knowledge["kind"]
+    if kind == "losses":
+        bins = [tuple(arb(v) for v in entry) for entry in knowledge["cells"][s][y]]  # low, high, weight, share of high
+        inside = sum((b[2] for b in bins), arb(0))
+        mean = sum((b[2] * (b[0] + b[3] * (b[1] - b[0])) for b in bins), arb(0)) / inside if bins else arb(0)
+    else:
+        mean = arb(knowledge["mean"][s][y])
+    if question["shift"] == "sensitive":
+        return [(mass, mean)], [(mass, mean)], mean
+    if kind == "losses":
+        upper, lower = [], []
+        for low, high, weight, part in bins:  # on the edges for the bound, with the same mean; else at the mean
+            share = mass * weight / inside
+            lower.append((share, low + part * (high - low)))
+            upper += [(share * (1 - part), low), (share * part, high)]
+        largest = max((b[1] for b in bins), key=lambda v: v.mid(), default=top)
+        return upper, lower, top if question["support"] == "any" else largest
+    if top is None:
+        raise RefusedError("general shifting needs a finite ceiling")
+    if question["support"] != "any":
+        raise RefusedError("observed support needs the losses themselves")
+    if kind == "mean":
+        both = [(mass * (top - mean) / top, arb(0)), (mass * mean / top, top)]
+        return both, both, top
+    variance, room = arb(knowledge["variance"][s][y]), top - mean
+    if not room > 0:
+        both = [(arb(0), arb(0)), (mass, top)]
+        return both, both, top
+    high = variance / (variance + room**2)
+    both = [(mass * room**2 / (variance + room**2), mean - variance / room), (mass * high, top)]
+    return both, both, top
+
+
+def _support(values: list[arb], skew: float | None) -> arb:
+    """Return an upper bound of the largest <share, values> (section 5); every level t >= mean is valid."""
+    most = values[0]
+    for value in values[1:]:
+        most = most.max(value)
+    if skew is None:
+        return most
+    mean = sum(values, arb(0)) / len(values)
+    best = most
+    for start in [mean, *values]:
+        level = start.max(mean)
+        total = level + arb(skew) * sum(((v - level).max(arb(0)) for v in values), arb(0))
+        best = best.min(total)
+    return best
+
+
+def proved(case: Case, proof: dict[str, Any], claimed: float, reasons: list[str]) -> arb:
+    """Return what the proof proves; name every leaf that does not reach the claim."""
+    if proof["kind"] == "tangent":
+        if not case.general:
+            raise RefusedError("a tangent proof is for general shifting with a common ceiling")
+        bounds = [_tangent_bound(case, proof)]
+    else:
+        bounds = [_piece_bound(case, leaf, piece) for leaf, piece in _pieces(case, proof)]
+    most = None
+    for number, bound in enumerate(bounds):
+        bound = bound.min(case.top)  # noqa: PLW2901 (no loss exceeds the largest ceiling)
+        if not bound <= arb(claimed):
+            where = "the multipliers prove" if len(bounds) == 1 else f"leaf {number} proves"
+            excess = float((bound - arb(claimed)).upper())
+            reasons.append(f"{where} only {rounded_up(bound)!r}, which exceeds the claimed bound by {excess:.3g}")
+        most = bound if most is None else most.max(bound)
+    if most is None:
+        raise RefusedError("the proof has no leaves")
+    return most
+
+
+def _gain(case: Case, level: arb, total: arb | None) -> arb:
+    """Return ``level - tau^2 / total``; no gain where the total is infinite or not certain to be positive."""
+    if total is None or not total > 0 or not total.is_finite():
+        return level
+    return level - case.tau**2 / total
+
+
+def _tangent_bound(case: Case, proof: dict[str, Any]) -> arb:
+    """Evaluate the bound of section 3 from any phi >= 0 and share > 0."""
+    phi, share = proof["phi"], [arb(v) for v in proof["share"]]
+    if any(not v > 0 for v in share) or any(v < 0 for row in phi for v in row):
+        raise RefusedError("the multipliers are not feasible: phi must be >= 0 and the tangent's shares > 0")
+    intercept, slopes, finite = arb(0), [arb(0)] * case.labels, True
+    for (s, y), atoms in case.upper.items():
+        ratio = arb(phi[s][y]) / share[y]
+        for probability, loss in atoms:
+            if probability.is_zero():
+                continue
+            depth = case.top - loss + ratio
+            if not depth > 0:
+                finite = False
+                continue
+            weight = probability / depth**2
+            intercept += weight * (case.top - loss)
+            slopes[y] += weight * ratio / share[y]
+    level = case.top + _support([sum((arb(v) for v in row), arb(0)) for row in phi], case.group_skew)
+    return _gain(case, level, intercept + _support(slopes, case.label_skew) if finite else None)
+
+
+def _pieces(case: Case, proof: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[list[arb]]]]:
+    """Walk the tree of bisections: its leaves cover the root by construction, and the root covers all shares."""
+    size = case.labels
+    floor = fmpq(*float(proof["floor"]).as_integer_ratio())
+    least = fmpq(0)
+    if case.label_skew is not None:
+        skew = fmpq(*float(case.label_skew).as_integer_ratio())
+        least = max(least, (1 - (size - 1) * skew) / size)
+    if not 0 <= floor <= least:
+        raise RefusedError(f"the root leaves out admissible shares: its floor is {float(proof['floor'])!r}")
+    if size > MOST_CORNERS:
+        raise RefusedError(f"partitions of more than {MOST_CORNERS} shares are not checked")
+    stack = [(0, [[fmpq(int(i == j)) for j in range(size)] for i in range(size)])]
+    leaves = iter(proof["leaves"])
+    for split in proof["splits"]:
+        if not stack:
+            raise RefusedError("the tree of pieces goes on after it is complete")
+        depth, corners = stack.pop()
+        if depth > MOST_HALVINGS:
+            raise RefusedError(f"the tree of pieces is more than {MOST_HALVINGS} deep")
+        if split is None:
+            leaf = next(leaves, None)
+            if leaf is None:
+                raise RefusedError("there are fewer leaves than the tree of pieces has")
+            yield leaf, [[arb(floor + (1 - size * floor) * b) for b in corner] for corner in corners]
+            continue
+        i, j = split
+        if i == j or max(i, j) >= size:
+            raise RefusedError(f"the tree of pieces halves an edge that does not exist: {split}")
+        middle = [(a + b) / 2 for a, b in zip(corners[i], corners[j], strict=True)]
+        first, second = list(corners), list(corners)
+        first[i], second[j] = middle, middle
+        stack += [(depth + 1, second), (depth + 1, first)]
+    if stack:
+        raise RefusedError(f"{len(stack)} pieces of the shares are not covered")
+    if next(leaves, None) is not None:
+        raise RefusedError("there are more leaves than the tree of pieces has")
+
+
+def _piece_bound(case: Case, leaf: dict[str, Any], vertices: list[list[arb]]) -> arb:
+    """Evaluate the bound of section 4 over one piece from any w, centre, omega."""
+    w = [[arb(v) for v in row] for row in leaf["w"]]
+    centre, omega = [arb(v) for v in leaf["centre"]], [arb(v) for v in leaf["omega"]]
+    most: arb | None = None
+    for vertex in vertices:
+        offset = [r - c for r, c in zip(vertex, centre, strict=True)]
+        tilt = [sum((o * v for o, v in zip(offset, row, strict=True)), arb(0)) for row in w]
+        total = -sum((o * r for o, r in zip(omega, vertex, strict=True)), arb(0))
+        for (s, y), atoms in case.upper.items():
+            eta = w[s][y] - tilt[s]
+            if not eta >= case.ceiling[s, y]:
+                raise RefusedError(f"a multiplier of cell ({s}, {y}) falls below its ceiling: not feasible")
+            for probability, loss in atoms:
+                if not probability.is_zero():
+                    total += probability / (eta - loss)
+        most = total if most is None else most.max(total)
+    level = [sum((c * v for c, v in zip(centre, row, strict=True)), arb(0)) for row in w]
+    pulled = _support(omega, case.label_skew) if any(leaf["omega"]) else arb(0)
+    bound = None if most is None else most + pulled
+    if bound is not None and bound.is_finite() and bound <= 0:  # G is positive: no admissible share lies in this piece
+        return arb(0)
+    return _gain(case, _support(level, case.group_skew), bound)
+
+
+def witness_value(case: Case, witness: dict[str, Any], attained: float) -> float:  # noqa: PLR0912 (a list of checks)
+    """Check that the witness is what it claims to be and return its loss, rounded down (section 7)."""
+    names = ("label_mass", "group_mass") if case.turned else ("group_mass", "label_mass")
+    shares = []
+    for name, skew in zip(names, (case.group_skew, case.label_skew), strict=True):
+        values = [arb(v) for v in witness[name]]
+        if any(v < 0 for v in witness[name]):
+            raise RefusedError(f"the witness has a negative share in {name}")
+        total = sum(values, arb(0))
+        if not abs(total - 1) <= arb(ROUNDING):
+            raise RefusedError(f"the witness's {name} does not add up to one")
+        if skew is not None and not max(witness[name]) - min(witness[name]) <= skew + float(ROUNDING):
+            raise RefusedError(f"the witness's {name} breaks the skew limit")
+        shares.append([v / total for v in values])
+    overlap, value = arb(0), arb(0)
+    for (s, y), atoms in case.lower.items():
+        mass = shares[0][s] * shares[1][y]
+        cell = (y, s) if case.turned else (s, y)
+        inside, unseen = witness["reweighting"][cell[0]][cell[1]], witness["unseen"][cell[0]][cell[1]]
+        if any(v < 0 for v in inside) or unseen < 0:
+            raise RefusedError(f"the witness has negative mass in cell {cell}")
+        if unseen > 0 and not (case.general or (s, y) in case.empty):
+            raise RefusedError(f"the witness puts mass outside the observed losses of cell {cell}")
+        if len(inside) < len(atoms) or any(v != 0 for v in inside[len(atoms) :]):
+            raise RefusedError(f"the witness does not fit the losses of cell {cell}")
+        total = sum((arb(v) for v in inside), arb(unseen))
+        if not total > 0:
+            raise RefusedError(f"the witness says nothing of cell {cell}")
+        for (probability, loss), conditional in zip(atoms, inside, strict=False):
+            if probability.is_zero() and conditional > 0:
+                raise RefusedError(f"the witness puts mass on a loss that does not occur in cell {cell}")
+            overlap += (probability * mass * arb(conditional) / total).sqrt() if conditional > 0 else arb(0)
+            value += mass * arb(conditional) / total * loss
+        value += mass * arb(unseen) / total * case.ceiling[s, y]
+    if not overlap >= case.tau - arb(ROUNDING):
+        missing = float((case.tau - overlap).upper())
+        raise RefusedError(
+            f"the witness is outside the ball: its affinity misses what the radius asks for by {missing:.3g}"
+        )
+    if not value >= arb(attained) - arb(ROUNDING) * case.top:
+        raise RefusedError(
+            f"the witness's loss is {float(value.mid())!r}, less than the attained loss {attained!r} claimed"
+        )
+    if not value <= arb(attained) + arb(UNDERSTATED) * case.top:
+        raise RefusedError(f"the witness's loss is {float(value.mid())!r}, not the attained loss {attained!r} claimed")
+    return -rounded_up(-value)

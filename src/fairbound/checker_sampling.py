@@ -1,0 +1,260 @@
+"""Finite samples: the checker counts the rows anew and recomputes the confidence region from the counts.
+
+Standard library and python-flint only. Sections refer to docs/finite-samples.md.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+from flint import arb
+
+from fairbound.checker_duality import RefusedError
+from fairbound.checker_sphere import (
+    SLABS,
+    affinity_of_classes,
+    affinity_of_masses,
+    budget,
+    error_of_each,
+    is_upper_limit,
+)
+
+#: Random numbers that are drawn anew at most.
+MOST_DRAWS = 20_000_000
+
+#: What a node of the tree costs in a slab, in units of the checker's work.
+NODE_WORK = 40
+
+#: How much the probability of rounding up is raised, so that float arithmetic does not lower it (section 2).
+RAISED = 1.0 + 8.0 * 2.0**-53
+
+#: The name of a loss that has nothing between 0 and the ceiling.
+ZERO_ONE = "zero_one"
+
+#: The part of the error probability for the masses under sensitive shifting (section 5), and all of it.
+MASS_PART, WHOLE = 1, 8
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """What the document puts in P's place, checked: statistics as in ``population``, affinity, and what was checked."""
+
+    population: dict[str, Any]
+    affinity: arb
+    checks: tuple[str, ...]
+
+    def least_affinity(self, rho: float) -> arb:
+        """Return the affinity with the stand-in of everything within rho of P: angles add up (section 1)."""
+        near = 1 - arb(rho) ** 2
+        sines = (1 - near) * (1 + near) * (1 - self.affinity) * (1 + self.affinity)
+        return near * self.affinity - sines.max(arb(0)).sqrt()
+
+
+def sampling_work(document: dict[str, Any]) -> int:
+    """Return about how much work it is to check the region, in units of the checker's work."""
+    sampling = document["sampling"]
+    if sampling is None or sampling["counts"] is None:
+        return 0
+    cells = len(sampling["counts"]) * len(sampling["counts"][0])
+    nodes = cells * (len(sampling["losses"]) + 2 * cells.bit_length())
+    return NODE_WORK * nodes * (SLABS if document["question"]["shift"] == "general" else 2)
+
+
+def checked_stand_in(document: dict[str, Any]) -> StandIn:
+    """Return the stand-in if the region proves it; refuse it otherwise."""
+    population, sampling, question = document["population"], document["sampling"], document["question"]
+    _check_rows(population, question)
+    regions = {"sphere": _check_sphere, "hoeffding": _check_hoeffding}
+    if sampling["region"] not in regions:
+        raise RefusedError(f"the region {sampling['region'][:60]!r} is not known to the checker")
+    if any(_differ(sampling["weight"], population["weight"])):
+        raise RefusedError("the cells of the stand-in do not have the population's numbers of rows")
+    checks = regions[sampling["region"]](population, sampling, question)
+    known = {**population, "weight": sampling["weight"], "knowledge": sampling["knowledge"]}
+    return StandIn(known, arb(sampling["affinity"]), tuple(checks))
+
+
+def _differ(first: list[list[Any]], second: list[list[Any]]) -> list[bool]:
+    return [a != b for one, other in zip(first, second, strict=True) for a, b in zip(one, other, strict=True)]
+
+
+def _check_rows(population: dict[str, Any], question: dict[str, Any]) -> None:
+    """Refuse what is not a sample of independent rows with bounded losses."""
+    if population["weighted"]:
+        raise RefusedError("a confidence needs rows without weights")
+    if population["rows"] is None or population["knowledge"]["kind"] != "losses":
+        raise RefusedError("a confidence needs the rows themselves, not moments")
+    if not (population["ceiling"] or 0) > 0:
+        raise RefusedError("a confidence needs a finite ceiling of the loss")
+    if question["support"] != "any" or question["empty_cells"] != "ceiling":
+        raise RefusedError("a confidence needs support 'any', and the ceiling for empty cells")
+    for row, cells in zip(population["weight"], population["knowledge"]["cells"], strict=True):
+        for weight, bins in zip(row, cells, strict=True):
+            if any(int(b[2]) != b[2] for b in bins) or sum(int(b[2]) for b in bins) != weight:
+                raise RefusedError("a confidence needs whole numbers of rows in all bins and cells")
+    if sum(map(sum, population["weight"])) != population["rows"]:
+        raise RefusedError("the numbers of rows of the cells do not add up to the number of rows")
+    ends = {0, population["ceiling"]}
+    if population["loss"] == ZERO_ONE and any(
+        b[0] != b[1] or b[1] not in ends for row in population["knowledge"]["cells"] for bins in row for b in bins
+    ):
+        raise RefusedError(f"a loss called {ZERO_ONE!r} is 0 or the ceiling, and nothing between")
+
+
+def _check_sphere(population: dict[str, Any], sampling: dict[str, Any], question: dict[str, Any]) -> list[str]:
+    """Check sections 2 to 5."""
+    losses, counts = sampling["losses"], sampling["counts"]
+    if counts is None:
+        raise RefusedError("the region 'sphere' needs the counts")
+    intervals = len(losses) - 1
+    if losses != _values(population["ceiling"], intervals):
+        raise RefusedError("the rounded losses are not equally spaced")
+    if counts != recount(population, losses, sampling["seed"]):
+        raise RefusedError("the counts are not those of the population's rows, rounded with this seed")
+    error = 1 - arb(question["confidence"])
+    by_cell = [cell for row in counts for cell in row]
+    if question["shift"] == "sensitive":
+        proved = _check_means(by_cell, losses, sampling["knowledge"], error)
+    else:
+        _check_counted(counts, losses, sampling["knowledge"])
+        proved = affinity_of_classes(by_cell, error)
+    _check_affinity(sampling["affinity"], proved)
+    rounded = "" if sampling["seed"] is None else f", rounded at random with seed {sampling['seed']}"
+    checks = [
+        f"the confidence region 'sphere' at confidence {question['confidence']!r}: {population['rows']} rows recounted "
+        f"in {len(by_cell)} cells and {len(losses)} losses{rounded}, and what their exact binomial tails say of P"
+    ]
+    usual = 1 if population["loss"] == ZERO_ONE else max(2, round(0.8 * population["rows"] ** 0.2))
+    if intervals != usual or sampling["seed"]:
+        checks.append(
+            f"not the usual rounding ({usual} intervals, seed 0): {intervals} intervals and seed {sampling['seed']!r} "
+            "are valid only if they were chosen without looking at the rows"
+        )
+    return checks
+
+
+def _values(ceiling: float, intervals: int) -> list[float]:
+    return [float(ceiling) * place / intervals for place in range(intervals)] + [float(ceiling)]
+
+
+def recount(population: dict[str, Any], losses: list[float], seed: int | None) -> list[list[list[int]]]:
+    """Count the rows by cell and rounded loss: every row anew, in the order of the document (section 2)."""
+    uniform = random.Random(seed).random  # noqa: S311 (the rounding that the document claims, not a secret)
+    drawn, counts = 0, []
+    for row in population["knowledge"]["cells"]:
+        counts.append([[0] * len(losses) for _ in row])
+        for cell, bins in zip(counts[-1], row, strict=True):
+            for _, high, weight, _ in bins:
+                place = min(bisect_right(losses, high), len(losses) - 1) - 1
+                part = (high - losses[place]) / (losses[place + 1] - losses[place]) * RAISED
+                up = int(weight) if part >= 1 else 0
+                if 0 < part < 1:
+                    drawn += int(weight)
+                    if seed is None or drawn > MOST_DRAWS:
+                        why = "no seed is given" if seed is None else f"at most {MOST_DRAWS} roundings are repeated"
+                        raise RefusedError(f"the rounding of the losses cannot be checked: {why}")
+                    up = sum(uniform() < part for _ in range(int(weight)))
+                cell[place] += int(weight) - up
+                cell[place + 1] += up
+    return counts
+
+
+def _check_counted(counts: list[list[list[int]]], losses: list[float], knowledge: dict[str, Any]) -> None:
+    """Under general shifting the stand-in is the sample of rounded losses itself."""
+    cells = [
+        [[[value, value, count, 0] for value, count in zip(losses, cell, strict=True) if count] for cell in row]
+        for row in counts
+    ]
+    if knowledge["kind"] != "losses" or knowledge["cells"] != cells:
+        raise RefusedError("the losses of the stand-in are not the counted ones")
+
+
+def _check_means(counts: list[list[int]], losses: list[float], knowledge: dict[str, Any], error: arb) -> arb:
+    """Under sensitive shifting the stand-in has upper limits of the means; return the affinity of the masses."""
+    if knowledge["kind"] != "mean":
+        raise RefusedError("under sensitive shifting the stand-in is made of means")
+    for_masses = error * MASS_PART / WHOLE
+    each = error_of_each((error - for_masses) / (1 - for_masses), len(counts))
+    x = budget(each, 0, len(losses) - 1)
+    means = [mean for row in knowledge["mean"] for mean in row]
+    for number, (cell, mean) in enumerate(zip(counts, means, strict=True)):
+        if not is_upper_limit(mean, cell, losses, each, x):
+            place = divmod(number, len(knowledge["mean"][0]))
+            raise RefusedError(f"the mean loss of cell {place} may exceed {mean!r} at this confidence")
+    return affinity_of_masses([sum(cell) for cell in counts], for_masses)
+
+
+def _check_affinity(claimed: float, proved: arb) -> None:
+    if claimed > 0 and not arb(claimed) <= proved:
+        raise RefusedError(
+            f"the confidence region proves only an affinity of {float(proved.mid())!r}, not the {claimed!r} claimed"
+        )
+
+
+def _check_hoeffding(population: dict[str, Any], sampling: dict[str, Any], question: dict[str, Any]) -> list[str]:
+    """Check section 6."""
+    known, top = sampling["knowledge"], arb(population["ceiling"])
+    only_means = question["shift"] == "sensitive" or population["loss"] == ZERO_ONE
+    if known["kind"] != ("mean" if only_means else "mean_variance"):
+        raise RefusedError("the moments of the stand-in are not those that the region 'hoeffding' speaks of")
+    rows = [int(weight) for row in population["weight"] for weight in row]
+    statements = (3 if only_means else 4) * len(rows)
+    log = (statements / (1 - arb(question["confidence"]))).log()
+    flat = [bins for row in population["knowledge"]["cells"] for bins in row]
+    means = [mean for row in known["mean"] for mean in row]
+    variances = [] if only_means else [variance for row in known["variance"] for variance in row]
+    for number, (m, bins) in enumerate(zip(rows, flat, strict=True)):
+        place = divmod(number, len(known["mean"][0]))
+        mean, square = _moments(bins, m)
+        most = top if m == 0 else (mean + top * (log / (2 * m)).sqrt()).min(top)
+        if not arb(means[number]) >= most:
+            raise RefusedError(f"the mean loss of cell {place} may exceed {means[number]!r} at this confidence")
+        if only_means or m == 0:
+            continue
+        variance = arb(variances[number])
+        # The worst law of these moments puts so much mass on the ceiling that no law with the limited mean is worse.
+        enough = variance * (top - most) >= most * (top - arb(means[number])) ** 2
+        if m > 1 and not enough:
+            enough = variance >= ((square * m / (m - 1)).sqrt() + top * (2 * log / (m - 1)).sqrt()) ** 2
+        if not enough:
+            raise RefusedError(f"the variance in cell {place} may exceed {variances[number]!r} at this confidence")
+    _check_affinity(sampling["affinity"], _box_affinity(rows, (log / (2 * sum(rows))).sqrt()))
+    what = "mean loss" if only_means else "mean and variance of the loss"
+    return [
+        f"the confidence region 'hoeffding' at confidence {question['confidence']!r}: limits of mass and {what} in "
+        f"{len(rows)} cells, recomputed from {population['rows']} rows"
+    ]
+
+
+def _moments(bins: list[list[float]], rows: int) -> tuple[arb, arb]:
+    """Return mean and mean squared deviation of a cell's losses, with bins spread onto their edges."""
+    edges = []
+    for low, high, weight, part in bins:
+        share = arb(weight) / rows
+        edges += [(share * (1 - arb(part)), arb(low)), (share * arb(part), arb(high))]
+    mean = sum((share * loss for share, loss in edges), arb(0))
+    return mean, sum((share * (loss - mean) ** 2 for share, loss in edges), arb(0))
+
+
+def _box_affinity(rows: list[int], width: arb) -> arb:
+    """Return the least affinity of the sample's masses and any that differ by at most ``width`` in every cell.
+
+    Every nu gives a lower bound; the slopes at which one end of an interval gives way to the other are tried.
+    """
+    total = sum(rows)
+    ends = []
+    for count in rows:
+        share = arb(count) / total
+        ends.append((share, (share - width).max(arb(0)), (share + width).min(arb(1))))
+    slopes = [share.sqrt() / (low.sqrt() + high.sqrt()) for share, low, high in ends]
+    middle = sorted(slopes, key=lambda v: float(v.mid()))
+    best = arb(0)
+    for nu in middle:
+        value = nu
+        for share, low, high in ends:
+            value += ((share * low).sqrt() - nu * low).min((share * high).sqrt() - nu * high)
+        best = best.max(value)
+    return best
