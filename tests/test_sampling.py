@@ -1,0 +1,222 @@
+"""Finite samples: what users can ask, what is refused, how bounds move with rows, confidence and region."""
+
+from __future__ import annotations
+
+import math
+import random
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from fairbound import (
+    Hoeffding,
+    InfeasibleError,
+    InputError,
+    Population,
+    Region,
+    SmallCellWarning,
+    Sphere,
+    StandIn,
+    certify,
+    certify_curve,
+    expected_excess,
+    largest_certified_rho,
+    rows_needed,
+)
+from fairbound.question import Shift
+from fairbound.sample import drawn, expected
+from tests.problems import E, P
+from tests.samples import TRUTHS
+
+KNOWN = Population.from_moments(P, E)
+
+
+def sample(name: str = "skewed", rows: int = 1000, seed: int = 0) -> Population:
+    return TRUTHS[name].draw(rows, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("shift", ["general", "sensitive"])
+@pytest.mark.parametrize("region", ["auto", "sphere", "hoeffding", Sphere(intervals=3, seed=5), Hoeffding()])
+@pytest.mark.parametrize("name", ["skewed", "jsd-like"])
+def test_a_sample_says_less_than_a_population(name: str, region: str | Region, shift: Shift) -> None:
+    population = sample(name)
+    plain = certify(population, 0.2, shift=shift)
+    bounds = [certify(population, 0.2, shift=shift, confidence=c, region=region).bound for c in (0.5, 0.9, 0.99)]
+    assert plain.bound < bounds[0] < bounds[1] < bounds[2] <= 1.0
+
+
+@pytest.mark.parametrize("shift", ["general", "sensitive"])
+def test_more_rows_say_more(shift: Shift) -> None:
+    excess = [expected_excess(KNOWN, 0.2, n, shift=shift, confidence=0.9) for n in (100, 1000, 10**4, 10**6, 10**9)]
+    assert all(a > b > 0 for a, b in pairwise(excess))
+    assert excess[-1] < 1e-4
+
+
+@pytest.mark.parametrize("shift", ["general", "sensitive"])
+@pytest.mark.parametrize("rho", [0.1, 0.3])
+@pytest.mark.parametrize("rows", [1000, 15060])
+def test_half_the_excess_of_the_papers_intervals(rows: int, rho: float, shift: Shift) -> None:
+    """0-1 loss, the population of the reference values, 90 percent, expected counts."""
+    ours = expected_excess(KNOWN, rho, rows, shift=shift, confidence=0.9)
+    papers = expected_excess(KNOWN, rho, rows, shift=shift, confidence=0.9, region="hoeffding")
+    assert ours <= 0.5 * papers
+
+
+@pytest.mark.parametrize("name", ["jsd-like", "jsd-like near 0"])
+@pytest.mark.parametrize("rho", [0.1, 0.3])
+@pytest.mark.parametrize("rows", [1000, 15060])
+def test_half_the_excess_for_continuous_losses(rows: int, rho: float, name: str) -> None:
+    population = TRUTHS[name].population
+    ours = expected_excess(population, rho, rows, confidence=0.9)
+    papers = expected_excess(population, rho, rows, confidence=0.9, region="hoeffding")
+    assert ours <= 0.5 * papers
+
+
+def test_a_curve_agrees_with_its_points() -> None:
+    population = sample()
+    curve = certify_curve(population, [0.02, 0.2, 0.5], confidence=0.95)
+    for rho, certificate in zip(curve.rho, curve.certificates, strict=True):
+        if certificate is None:
+            with pytest.raises(InfeasibleError):
+                certify(population, rho, confidence=0.95)
+        else:
+            assert certificate.bound == pytest.approx(certify(population, rho, confidence=0.95).bound, abs=1e-6)
+            assert certificate.confidence == 0.95
+            assert certificate.region == "sphere"
+
+
+def test_the_inverse_question() -> None:
+    population = sample()
+    rho = largest_certified_rho(population, 0.5, confidence=0.95)
+    assert rho < largest_certified_rho(population, 0.5)
+    assert (
+        certify(population, rho, confidence=0.95).bound <= 0.5 < certify(population, rho + 1e-4, confidence=0.95).bound
+    )
+
+
+def test_the_larger_radius_is_that_of_the_larger_angle() -> None:
+    stand_in = Sphere().stand_in(sample(), 0.9, "general")
+    rho = np.array([0.0, 1e-9, 0.1, 0.5, 0.9, 1.0])
+    angle = np.arccos(1 - rho**2) + math.acos(stand_in.affinity)
+    exact = np.where(angle < math.pi / 2, np.sqrt(1 - np.cos(angle)), 1.0)
+    assert stand_in.radius(rho) == pytest.approx(exact, abs=1e-8)
+    least = stand_in.least_radius(0.2)
+    assert stand_in.radius(np.array([least]))[0] >= 0.2 > stand_in.radius(np.array([least - 1e-9]))[0]
+
+
+def test_assumptions_say_what_was_assumed() -> None:
+    text = " ".join(certify(sample(), 0.2, confidence=0.95).assumptions)
+    for part in ("1000 rows", "independent", "held out", "at least 0.95", "every rho at once", "'sphere'", "0.05"):
+        assert part in text
+    assert "no allowance" not in text
+    assert "rounded" not in text
+    rounded = " ".join(certify(sample("jsd-like"), 0.2, confidence=0.95, region=Sphere(seed=7)).assumptions)
+    assert "seed 7" in rounded
+
+
+def test_small_cells_are_named_and_wide() -> None:
+    """Cells with 0 and 1 rows, and an absent group that was declared."""
+    group = ["a"] * 60 + ["b"] * 41
+    label = [0] * 30 + [1] * 30 + [0] * 40 + [1]
+    population = Population.from_losses(
+        [0.0] * 101, label, sensitive_features=group, groups=["a", "b", "c"], loss_name="zero_one"
+    )
+    with pytest.warns(SmallCellWarning, match=r"\('b', 1\) has 1 row; \('c', 0\) has 0 rows; \('c', 1\) has 0 rows"):
+        certificate = certify(population, 0.3, confidence=0.9)
+    assert certificate.bound > certify(population, 0.3).bound + 0.1
+    with pytest.warns(SmallCellWarning):
+        narrow = certify(population, 0.3, confidence=0.9, shift="sensitive")
+    assert narrow.stand_in is not None
+    assert narrow.stand_in.population.knowledge.mean[2].tolist() == [1.0, 1.0]
+    assert narrow.stand_in.population.mean[1, 1] > 0.9
+    assert (narrow.stand_in.population.mean[:2, 0] > 0.05).all()  # no error in 30 rows is not certainty
+
+
+def test_enough_rows_do_not_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        certify(sample(), 0.2, confidence=0.95)
+
+
+def test_what_is_refused() -> None:
+    population = sample()
+    with pytest.raises(InputError, match=r"made from moments"):
+        certify(KNOWN, 0.2, confidence=0.9)
+    weighted = Population.from_losses(
+        [0.0, 1.0] * 4, [0, 1] * 4, sensitive_features=[0, 0, 1, 1] * 2, sample_weight=[1] * 8
+    )
+    with pytest.raises(InputError, match=r"weighted rows are not; leave sample_weight out"):
+        certify(weighted, 0.2, confidence=0.9)
+    endless = Population.from_losses(
+        [0.0, 1.0] * 4, [0, 1] * 4, sensitive_features=[0, 0, 1, 1] * 2, ceiling=math.inf, loss_name="cross_entropy"
+    )
+    with pytest.raises(InputError, match=r"needs a ceiling.*cross_entropy"):
+        certify(endless, 0.2, shift="sensitive", confidence=0.9)
+    with pytest.raises(InputError, match=r"support='any'"):
+        certify(population, 0.2, support="observed", confidence=0.9)
+    for level in (0.0, 1.0, -1, 2, "high", math.nan):
+        with pytest.raises(InputError, match="confidence="):
+            certify(population, 0.2, confidence=level)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"region='bootstrap' is not known; use 'auto', 'sphere', 'hoeffding'"):
+        certify(population, 0.2, confidence=0.9, region="bootstrap")
+    with pytest.raises(InputError, match=r"neither 0 nor 1"):
+        Population.from_losses([0.5] * 4, [0, 1] * 2, sensitive_features=[0, 0, 1, 1], loss_name="zero_one")
+    with pytest.raises(InputError, match=r"groups=.* lacks 'b'"):
+        Population.from_losses([0.5] * 4, [0, 1] * 2, sensitive_features=list("aabb"), groups=["a", "c"])
+
+
+def test_rounding_keeps_means_and_can_be_repeated() -> None:
+    """Row by row with Python's own generator, bins in order."""
+    loss = np.random.default_rng(0).beta(0.5, 2.0, 400)
+    cell = np.arange(400) % 4
+    population = Population.from_losses(loss, cell % 2, sensitive_features=cell // 2)
+    found = drawn(population, 3, seed=11)
+    generator = random.Random(11)  # noqa: S311 (not secrets)
+    counts = np.zeros((4, 4))
+    for index in range(4):
+        for value in np.sort(loss[cell == index]):
+            low = min(int(3 * value), 2)
+            counts[index, low + (generator.random() < 3 * value - low)] += 1
+    assert found.by_cell.tolist() == counts.tolist()
+    assert found.seed == 11
+    draws = [drawn(population, 3, seed).by_cell @ found.losses / 100 for seed in range(400)]
+    assert np.mean(draws, axis=0) == pytest.approx(population.mean.ravel(), abs=0.01)
+
+
+def test_zero_one_losses_are_not_rounded() -> None:
+    population = sample()
+    found = drawn(population, 1, seed=3)
+    assert found.seed is None
+    assert found.counts[..., 1] == pytest.approx(population.weight * population.mean)
+    assert expected(population, 1000, 1).counts == pytest.approx(found.counts)
+
+
+@pytest.mark.parametrize("shift", ["general", "sensitive"])
+def test_planning(shift: Shift) -> None:
+    rows = rows_needed(KNOWN, 0.2, 0.03, confidence=0.9, shift=shift)
+    assert expected_excess(KNOWN, 0.2, rows, confidence=0.9, shift=shift) <= 0.03
+    assert expected_excess(KNOWN, 0.2, int(0.97 * rows), confidence=0.9, shift=shift) > 0.03
+    assert rows < rows_needed(KNOWN, 0.2, 0.03, confidence=0.9, shift=shift, region="hoeffding")
+    with pytest.raises(InputError, match="excess=0"):
+        rows_needed(KNOWN, 0.2, 0.0)
+    with pytest.raises(InputError, match="rows=0"):
+        expected_excess(KNOWN, 0.2, 0)
+    with pytest.raises(InfeasibleError):
+        rows_needed(KNOWN, 0.01, 0.1)
+
+
+def test_regions_of_ones_own() -> None:
+    """A region is any small value with a name and two methods."""
+
+    class Cautious(Sphere):
+        name = "cautious"
+
+        def stand_in(self, population: Population, confidence: float, shift: str) -> StandIn:
+            return super().stand_in(population, 1 - (1 - confidence) / 10, shift)
+
+    population = sample()
+    own = certify(population, 0.2, confidence=0.9, region=Cautious())
+    assert own.region == "cautious"
+    assert own.bound == pytest.approx(certify(population, 0.2, confidence=0.99).bound, abs=1e-9)
