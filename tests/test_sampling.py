@@ -25,8 +25,9 @@ from fairbound import (
     largest_certified_rho,
     rows_needed,
 )
+from fairbound.knowledge import LossTable, bin_edges
 from fairbound.question import Shift
-from fairbound.sample import drawn, expected
+from fairbound.sample import _upper_edges, drawn, expected
 from tests.problems import E, P
 from tests.samples import TRUTHS
 
@@ -168,21 +169,43 @@ def test_what_is_refused() -> None:
 
 
 def test_rounding_keeps_means_and_can_be_repeated() -> None:
-    """Row by row with Python's own generator, bins in order."""
+    """Row by row with Python's own generator, losses in order, each at the upper edge of its bin."""
     loss = np.random.default_rng(0).beta(0.5, 2.0, 400)
     cell = np.arange(400) % 4
     population = Population.from_losses(loss, cell % 2, sensitive_features=cell // 2)
     found = drawn(population, 3, seed=11)
+    edges = 1 - (1 - np.arange(4097) / 4096) ** 2
     generator = random.Random(11)  # noqa: S311 (not secrets)
     counts = np.zeros((4, 4))
     for index in range(4):
-        for value in np.sort(loss[cell == index]):
+        for row in np.sort(loss[cell == index]):
+            value = edges[np.searchsorted(edges, row, side="right")]
             low = min(int(3 * value), 2)
             counts[index, low + (generator.random() < 3 * value - low)] += 1
     assert found.by_cell.tolist() == counts.tolist()
     assert found.seed == 11
     draws = [drawn(population, 3, seed).by_cell @ found.losses / 100 for seed in range(400)]
     assert np.mean(draws, axis=0) == pytest.approx(population.mean.ravel(), abs=0.01)
+
+
+def test_what_a_row_counts_for_does_not_depend_on_others() -> None:
+    """A cell with more than 4096 rows is a histogram; the same rows among few or many others round alike."""
+    rng = np.random.default_rng(1)
+    few = rng.beta(0.5, 2.0, 40)
+    many = np.concatenate([few, np.full(5000, 0.3), rng.beta(0.5, 2.0, 3000)])
+    edges = bin_edges(1.0)
+    for losses in (few, many):
+        cell = np.arange(len(losses) + 3) - 3
+        population = Population.from_losses(
+            np.concatenate([[0.0, 0.0, 0.0], losses]),
+            np.where(cell < 0, cell + 4, 0) % 2,
+            sensitive_features=np.where(cell < -1, 1, 0),
+        )
+        table = population.knowledge
+        assert isinstance(table, LossTable)
+        counted = np.repeat(_upper_edges(table, 1.0)[0, 0], table.weight[0, 0].astype(int))
+        mapped = np.sort(edges[np.minimum(np.searchsorted(edges, losses, side="right"), 4096)])
+        assert counted.tolist() == mapped.tolist()
 
 
 def test_zero_one_losses_are_not_rounded() -> None:

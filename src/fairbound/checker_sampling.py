@@ -22,6 +22,12 @@ from fairbound.checker_sphere import (
     is_upper_limit,
 )
 
+#: Many-valued losses count at the upper edges of this many fixed bins.
+BINS = 4096
+
+#: Edges of bins may be off by this much, relative to the ceiling.
+EDGE_ROUNDING = 1e-12
+
 #: Random numbers that are drawn anew at most.
 MOST_DRAWS = 20_000_000
 
@@ -144,10 +150,14 @@ def recount(population: dict[str, Any], losses: list[float], seed: int | None) -
     """Count the rows by cell and rounded loss: every row anew, in the order of the document (section 2)."""
     uniform = random.Random(seed).random  # noqa: S311 (the rounding that the document claims, not a secret)
     drawn, counts = 0, []
+    top = float(population["ceiling"])
+    edges = [0.0, *(top * (1.0 - (1.0 - b / BINS) * (1.0 - b / BINS)) for b in range(1, BINS)), top]
     for row in population["knowledge"]["cells"]:
         counts.append([[0] * len(losses) for _ in row])
         for cell, bins in zip(counts[-1], row, strict=True):
-            for _, high, weight, _ in bins:
+            for low, high, weight, _ in bins:
+                if population["loss"] != ZERO_ONE:
+                    high = _upper_edge(edges, low, high)  # noqa: PLW2901
                 place = min(bisect_right(losses, high), len(losses) - 1) - 1
                 part = (high - losses[place]) / (losses[place + 1] - losses[place]) * RAISED
                 up = int(weight) if part >= 1 else 0
@@ -160,6 +170,14 @@ def recount(population: dict[str, Any], losses: list[float], seed: int | None) -
                 cell[place] += int(weight) - up
                 cell[place + 1] += up
     return counts
+
+
+def _upper_edge(edges: list[float], low: float, high: float) -> float:
+    """Return the upper edge of the fixed bin that a loss, or a bin of the document, lies in (section 2)."""
+    above = edges[min(bisect_right(edges, low), BINS)]
+    if low < high and not abs(above - high) <= EDGE_ROUNDING * edges[-1]:
+        raise RefusedError("the bins of the losses are not the fixed ones, so the rows do not speak of P")
+    return above
 
 
 def _check_counted(counts: list[list[list[int]]], losses: list[float], knowledge: dict[str, Any]) -> None:

@@ -29,7 +29,7 @@ def tally_collected(frame: nw.DataFrame[Any], columns: Columns) -> Tally:
     losses = _losses(frame, columns, labels)
     check_losses(losses, columns.ceiling, columns.loss_name)
     weight = None if columns.weight is None else _numbers(frame, columns.weight)
-    table = tally_rows(losses, labels, groups, weight)
+    table = tally_rows(losses, labels, groups, weight, columns.ceiling)
     excluded = before - len(frame)
     return Tally(
         groups.names,

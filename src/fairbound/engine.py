@@ -25,7 +25,7 @@ from fairbound.columns import Columns
 from fairbound.engine_losses import loss_expression
 from fairbound.errors import InputError
 from fairbound.frame_values import check_sums, check_values, count_rows, fetch, number, without_missing
-from fairbound.knowledge import BINS, LossTable, pack
+from fairbound.knowledge import BINS, LossTable, bin_edges, pack
 from fairbound.predictions import mistakes
 from fairbound.tally import Tally, tally_rows
 
@@ -56,7 +56,7 @@ def tally_lazy(frame: Lazy, columns: Columns) -> Tally:
     if columns.prediction is not None:
         predicted = number_names(found["p"].to_list())
         losses = mistakes(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", predicted)
-        table = tally_rows(losses, labels, groups, weight)
+        table = tally_rows(losses, labels, groups, weight, columns.ceiling)
     else:
         table = _table(found, weight, top, groups, labels)
     return Tally(
@@ -246,7 +246,8 @@ def _table(found: Found, weight: Floats, top: float, groups: Categories, labels:
     )
     scale = top / BINS**2
     edge, next_edge = top - scale * (k * k), top - scale * ((k - 1) * (k - 1))
-    single: Booleans = least == most
+    # A bin of one distinct loss is that loss, unless rounding has put it into another bin than arrays would.
+    single: Booleans = (least == most) & (np.searchsorted(bin_edges(top), least, side="right") == BINS + 1 - k)
     low = np.where(single, least, edge - 2.0 * np.maximum(edge - least, 0.0))
     high = np.where(single, least, np.maximum(next_edge, most))
     above = above + weight * (edge - low)

@@ -147,16 +147,27 @@ def _merged(probability: Floats, loss: Floats) -> Atoms:
     return Atoms(*arrays.reshape(2, s, c, -1))
 
 
-def tabulate(loss: Floats, cell: Integers, weight: Floats | None, shape: tuple[int, int]) -> LossTable:
-    """Summarise rows: every distinct loss of small cells, bins of the others.
+def bin_edges(top: float) -> Floats:
+    """Return the edges of the bins, from 0 to ``top``.
 
-    Bins are finer towards the largest loss, where the worst case looks: bin b covers losses with
-    ``sqrt(1 - loss/largest)`` between ``1 - (b+1)/B`` and ``1 - b/B``.
+    They are finer towards the top, where the worst case looks: bin b covers losses with ``sqrt(1 - loss/top)``
+    between ``1 - (b+1)/B`` and ``1 - b/B``.
     """
-    count = shape[0] * shape[1]
-    top = float(loss.max()) or 1.0
     edges = top * (1.0 - np.square(1.0 - np.arange(BINS + 1) / BINS))
     edges[0], edges[-1] = 0.0, top
+    return edges
+
+
+def tabulate(
+    loss: Floats, cell: Integers, weight: Floats | None, shape: tuple[int, int], ceiling: float = math.inf
+) -> LossTable:
+    """Summarise rows: every distinct loss of small cells, bins of the others.
+
+    The bins end at the ceiling if there is one, not at the largest loss: what a sample says of P must not rest on bins
+    that follow the sample.
+    """
+    count = shape[0] * shape[1]
+    edges = bin_edges(ceiling if math.isfinite(ceiling) else float(loss.max()) or 1.0)
     order = np.argsort(cell.astype(np.int16 if count < 2**15 else np.int64), kind="stable")
     ends = np.cumsum(np.bincount(cell, minlength=count))
     columns = [
@@ -219,11 +230,11 @@ def _binned(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
 
 
 def _places(loss: Floats, edges: Floats) -> Integers:
-    """Return the bin of each loss."""
+    """Return the bin of each loss: a loss on an edge belongs to the bin above it."""
     guess = ((1.0 - np.sqrt(1.0 - np.minimum(loss / edges[-1], 1.0))) * BINS).astype(np.int64)
     bins = np.minimum(guess, BINS - 1)
     bins -= loss < edges[bins]  # rounding may have put a loss next to its bin
-    bins += loss > edges[bins + 1]
+    bins += (loss >= edges[bins + 1]) & (bins < BINS - 1)
     return bins
 
 

@@ -190,7 +190,7 @@ class Population:
         group = encode_groups("sensitive_features", sensitive_features, groups)
         same_length(loss=len(losses), y_true=len(label.codes), sensitive_features=len(group.codes))
         weight = None if sample_weight is None else weights("sample_weight", sample_weight, len(losses))
-        table = tally_rows(losses, label, group, weight)
+        table = tally_rows(losses, label, group, weight, top)
         tally = Tally(group.names, label.names, table, top, len(losses), loss_name, weighted=weight is not None)
         return cls._of(tally, some_absent=(groups is not None, labels is not None))
 
@@ -409,7 +409,8 @@ class Population:
         if shift == "sensitive":
             mean, roundings = self.mean[..., None], self.knowledge.roundings
             weight = self.mass[..., None]
-            upper, lower = Atoms(weight, raised(mean, roundings)), Atoms(weight, lowered(mean, roundings))
+            upper = Atoms(weight, np.minimum(raised(mean, roundings), self.ceiling))
+            lower = Atoms(weight, lowered(mean, roundings))
             top = upper.loss[..., 0]
         else:
             if not isinstance(self.knowledge, LossTable):

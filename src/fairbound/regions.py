@@ -114,6 +114,14 @@ class Sphere:
 
     name: ClassVar[str] = "sphere"
 
+    def __post_init__(self) -> None:
+        """Refuse what is not a whole number."""
+        for argument, value, least in (("intervals", self.intervals, 1), ("seed", self.seed, 0)):
+            whole = isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**32
+            if not whole and not (value is None and argument == "intervals"):
+                message = f"{argument}={shown(value)} must be a whole number, {least} or more and below 2**32"
+                raise InputError(message)
+
     def stand_in(self, population: Population, confidence: float, shift: str) -> StandIn:
         """Count the rows, then see :mod:`fairbound.sphere`."""
         intervals = self.intervals or intervals_for(population, float(population.rows or 0))

@@ -10,9 +10,13 @@ from typing import cast
 import numpy as np
 
 from fairbound.arrays import Floats, Integers
-from fairbound.knowledge import LossTable
+from fairbound.errors import InputError
+from fairbound.knowledge import BINS, LossTable, bin_edges
 from fairbound.population import Population
 from fairbound.rounding import UNIT
+
+#: Edges that an engine computed may differ from ours by this much, relative to the ceiling.
+EDGE_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -51,11 +55,12 @@ def drawn(population: Population, intervals: int, seed: int) -> Sample:
     """Round every row's loss to one of the two neighbouring values, at random so that its expectation is kept.
 
     A cell's losses then follow a law on few values that is at least as bad as the true one: every bound grows with
-    the mean of a convex, increasing function of the loss, and spreading with the mean kept cannot lower that. Rows of a
-    histogram bin are taken to be at its upper edge.
+    the mean of a convex, increasing function of the loss, and spreading with the mean kept cannot lower that.
+    Many-valued losses count at the upper edges of fixed bins: of large tables no more is known.
     """
     table = cast("LossTable", population.knowledge)  # regions.check_sample has made sure
-    low, part = _places(table.high, population.ceiling, intervals)
+    loss = table.high if population.two_valued else _upper_edges(table, population.ceiling)
+    low, part = _places(loss, population.ceiling, intervals)
     rows = table.weight.astype(np.int64)
     up = np.where(part == 1.0, rows, 0)
     uniform = _uniform(seed)
@@ -63,6 +68,20 @@ def drawn(population: Population, intervals: int, seed: int) -> Sample:
     up[between] = [np.count_nonzero(uniform(n) < p) for n, p in zip(rows[between], part[between], strict=True)]
     counts = _collect(low, (rows - up).astype(np.float64), up.astype(np.float64), intervals)
     return Sample(counts, _values(population.ceiling, intervals), seed if between.any() else None)
+
+
+def _upper_edges(table: LossTable, ceiling: float) -> Floats:
+    """Return the upper edge of each loss's bin: a function of the loss alone, whatever else is in the bin."""
+    edges = bin_edges(ceiling)
+    above = edges[np.minimum(np.searchsorted(edges, table.low, side="right"), BINS)]
+    several = table.low < table.high
+    if (several & (np.abs(above - table.high) > EDGE_ROUNDING * ceiling)).any():
+        message = (
+            f"confidence: all losses are so far below the ceiling {ceiling:g} that the engine's bins follow the rows; "
+            "collect the frame first, or lower the ceiling if no loss can exceed a smaller one"
+        )
+        raise InputError(message)
+    return above
 
 
 def _uniform(seed: int) -> Callable[[int], Floats]:

@@ -340,4 +340,4 @@ def _mean_within(share: Floats, losses: Floats, affinity: Floats) -> Floats:
 
 
 def _affinity(missing: float, rows: float) -> float:
-    return max(0.0, 1.0 - missing * (1.0 + ROUNDING) / rows)
+    return max(0.0, 1.0 - missing * (1.0 + ROUNDING) / rows - 2.0**-52)

@@ -31,10 +31,12 @@ class Tally:
     weighted: bool = False
 
 
-def tally_rows(losses: Floats, labels: Categories, groups: Categories, weight: Floats | None) -> LossTable:
+def tally_rows(
+    losses: Floats, labels: Categories, groups: Categories, weight: Floats | None, ceiling: float
+) -> LossTable:
     """Return the losses of the cells (arguments already validated)."""
     shape = len(groups.names), len(labels.names)
-    return tabulate(losses, groups.codes * shape[1] + labels.codes, weight, shape)
+    return tabulate(losses, groups.codes * shape[1] + labels.codes, weight, shape, ceiling)
 
 
 def read_ceiling(value: object) -> float:
