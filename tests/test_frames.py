@@ -397,6 +397,24 @@ def test_missing_values(engine: str, column: str) -> None:
     assert not any("Left out" in text for text in certify(kept, 0.5).assumptions)
 
 
+@each_engine
+@pytest.mark.parametrize("prediction", ["predicted", "predicted bit"])
+def test_missing_predictions(engine: str, prediction: str) -> None:
+    frame = rows()
+    frame.loc[[3, 5, 700], prediction] = None
+    call: dict[str, Any] = {"label": "income", "group": "sex", "prediction": prediction}
+    if prediction == "predicted bit":
+        call["label"] = "income bit"
+    with pytest.raises(InputError, match=f"column '{prediction}' has no value in 3 of 3000 rows"):
+        Population.from_frame(ENGINES[engine](frame), **call)
+    found = Population.from_frame(ENGINES[engine](frame), missing="drop", **call)
+    assert found.excluded_rows == 3
+    kept = frame.dropna()
+    assert_identical(
+        found, Population.from_predictions(kept[call["label"]], kept[prediction], sensitive_features=kept["sex"])
+    )
+
+
 @pytest.mark.parametrize("column", ["probability", "weight", "a", "loss"])
 def test_nan_counts_as_missing_where_null_is_another_thing(column: str) -> None:
     values = rows()[column].to_numpy().copy()

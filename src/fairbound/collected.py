@@ -52,7 +52,7 @@ def declared_order(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> I
 def _encoded(frame: nw.DataFrame[Any], name: str) -> Categories:
     """Number the values of a column; the library finds the distinct ones, which is far faster for text."""
     series = frame[name]
-    if frame.implementation.is_pandas_like():  # its values may be any objects, and its categories know their order
+    if frame.implementation.is_pandas_like() and series.dtype != nw.String:  # any objects, or categories in their order
         return encode(f"column {name!r}", series.to_native())
     declared = declared_order(frame, name)
     if series.dtype in (nw.Categorical, nw.Enum):

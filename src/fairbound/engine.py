@@ -125,7 +125,7 @@ def _count_predictions(frame: Lazy, columns: Columns, exponent: int | None) -> F
     prediction = nw.col(str(columns.prediction))
     if schema[str(columns.prediction)].is_float() and not schema[columns.label].is_float():
         # One number stands for all that cannot be labels: probabilities given by mistake would be a group each.
-        prediction = nw.when(prediction == prediction.floor()).then(prediction).otherwise(nw.lit(0.5))
+        prediction = nw.when(prediction != prediction.floor()).then(nw.lit(0.5)).otherwise(prediction)
     parts = {key: part.alias(key) for key, part in _weight_parts(columns, exponent).items()}
     chosen = frame.select(*keys, prediction.alias("p"), *parts.values())
     found = fetch(chosen.group_by(*names, "p").agg(nw.len().alias("n"), *_weight_sums(exponent)))
