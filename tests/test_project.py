@@ -127,7 +127,7 @@ def test_no_assert_as_a_check() -> None:
 def test_files_stay_short() -> None:
     lines = {path.name: len(path.read_text().splitlines()) for path in SOURCE.glob("*.py")}
     assert max(lines.values()) <= 450
-    assert sum(count > 300 for count in lines.values()) <= 3
+    assert sum(count > 300 for count in lines.values()) <= 0.1 * len(lines)
 
 
 def test_importing_is_light() -> None:
