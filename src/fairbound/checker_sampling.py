@@ -6,7 +6,7 @@ Standard library and python-flint only. Sections refer to docs/finite-samples.md
 from __future__ import annotations
 
 import random
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,8 +174,11 @@ def recount(population: dict[str, Any], losses: list[float], seed: int | None) -
 
 def _upper_edge(edges: list[float], low: float, high: float) -> float:
     """Return the upper edge of the fixed bin that a loss, or a bin of the document, lies in (section 2)."""
-    above = edges[min(bisect_right(edges, low), BINS)]
-    if low < high and not abs(above - high) <= EDGE_ROUNDING * edges[-1]:
+    allowed = EDGE_ROUNDING * edges[-1]
+    if low == high:
+        return edges[min(bisect_right(edges, low), BINS)]
+    above = edges[min(bisect_left(edges, high - allowed), BINS)]
+    if not abs(above - high) <= allowed:
         raise RefusedError("the bins of the losses are not the fixed ones, so the rows do not speak of P")
     return above
 

@@ -72,10 +72,11 @@ def drawn(population: Population, intervals: int, seed: int) -> Sample:
 
 def _upper_edges(table: LossTable, ceiling: float) -> Floats:
     """Return the upper edge of each loss's bin: a function of the loss alone, whatever else is in the bin."""
-    edges = bin_edges(ceiling)
-    above = edges[np.minimum(np.searchsorted(edges, table.low, side="right"), BINS)]
+    edges, allowed = bin_edges(ceiling), EDGE_ROUNDING * ceiling
     several = table.low < table.high
-    if (several & (np.abs(above - table.high) > EDGE_ROUNDING * ceiling)).any():
+    single_edge = edges[np.minimum(np.searchsorted(edges, table.low, side="right"), BINS)]
+    above = np.where(several, edges[np.searchsorted(edges, table.high - allowed)], single_edge)
+    if (several & (np.abs(above - table.high) > allowed)).any():
         message = (
             f"confidence: all losses are so far below the ceiling {ceiling:g} that the engine's bins follow the rows; "
             "collect the frame first, or lower the ceiling if no loss can exceed a smaller one"
