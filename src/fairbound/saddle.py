@@ -67,7 +67,7 @@ class GlobalRows:
 class LocalRows:
     """Linear inequalities ``block · local + border · glob >= offset``, the same for every group but for the offset.
 
-    Shapes (N or 1, S or 1, m, ...); ``sign`` as in :class:`GlobalRows`.
+    Shapes (N or 1, 1, m, ...), of the offset (N or 1, S or 1, m); ``sign`` as in :class:`GlobalRows`.
     """
 
     block: Floats
@@ -188,10 +188,10 @@ class _Rows:
     def squared(self, weight: Floats) -> tuple[Floats, Floats]:
         """Return ``rows transposed · weight · rows``: what it adds to blocks and cross terms, and to the corner."""
         near, far = self._split(weight)
-        size = self.near.block.shape[-1]
-        square = (near[..., None] * self._wide).swapaxes(-1, -2) @ self._wide
-        corner = (far[..., None] * self.far.border).swapaxes(-1, -2) @ self.far.border
-        return square[..., :size, :], corner + square[..., size:, size:].sum(axis=1)
+        blocks = (near[..., None] * self.near.block).swapaxes(-1, -2) @ self._wide
+        border = self.near.border[:, 0]  # the same for every group
+        corner = (near.sum(axis=1)[..., None] * border).swapaxes(-1, -2) @ border
+        return blocks, corner + (far[..., None] * self.far.border).swapaxes(-1, -2) @ self.far.border
 
     def take(self, index: Integers) -> _Rows:
         """Select problems."""
