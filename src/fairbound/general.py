@@ -155,8 +155,8 @@ class GeneralSolution:
     label_share: Floats
 
 
-def solve_general(problem: GeneralSaddle) -> GeneralSolution:
+def solve_general(problem: GeneralSaddle, accuracy: float) -> GeneralSolution:
     """Solve a batch."""
     c = problem.shape[2]
-    point = saddle.solve(problem)
+    point = saddle.solve(problem, accuracy=accuracy)
     return GeneralSolution(point.local[..., :c], point.glob[:, 0], point.local[..., c], point.glob[:, 1 : c + 1])
