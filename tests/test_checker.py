@@ -118,8 +118,10 @@ def test_a_check_ends() -> None:
     """Neither many duplicate keys nor a huge amount of work holds the checker up."""
     keys = ",".join(f'"{i}":0' for i in range(100_000))
     assert "stands twice" in verify("{" + keys + ',"99999":0}').reasons[0]
-    large = document()
-    large["proof"]["leaves"] *= 400_000
+    rows = np.arange(4000)
+    population = Population.from_losses(rows / 4000, rows % 2, sensitive_features=rows // 2 % 2)
+    large = json.loads(certify(population, 0.3, shift="sensitive").to_json())
+    large["proof"]["leaves"] = large["proof"]["leaves"][:1] * 5000
     assert "too large" in verify(large).reasons[0]
     for junk in (None, 3, [1]):
         assert verify(junk).verdict is Verdict.NOT_A_CERTIFICATE  # type: ignore[arg-type]  # the point
