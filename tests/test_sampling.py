@@ -6,6 +6,7 @@ import math
 import random
 import warnings
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from fairbound import (
     SmallCellWarning,
     Sphere,
     StandIn,
+    certified_loss,
     certify,
     certify_curve,
     expected_excess,
@@ -228,6 +230,12 @@ def test_planning(shift: Shift) -> None:
         expected_excess(KNOWN, 0.2, 0)
     with pytest.raises(InfeasibleError):
         rows_needed(KNOWN, 0.01, 0.1)
+
+
+def test_the_metric_takes_a_confidence() -> None:
+    y, predicted = [0, 1] * 200, [0, 1, 1, 1] * 100
+    call: dict[str, Any] = {"sensitive_features": ["a", "a", "b", "b"] * 100, "rho": 0.2}
+    assert certified_loss(y, predicted, **call) < certified_loss(y, predicted, confidence=0.9, **call) < 1
 
 
 def test_regions_of_ones_own() -> None:

@@ -8,6 +8,7 @@ from fairbound.certify import certify
 from fairbound.losses import Loss
 from fairbound.population import Population
 from fairbound.question import EmptyCells, Shift, Support
+from fairbound.regions import Region
 
 
 def certified_loss(
@@ -24,6 +25,8 @@ def certified_loss(
     label_skew: float | None = None,
     support: Support = "any",
     empty_cells: EmptyCells = "refuse",
+    confidence: float | None = None,
+    region: str | Region = "auto",
     tol: float = 1e-6,
     budget: int | None = None,
 ) -> float:
@@ -42,7 +45,7 @@ def certified_loss(
     ----------
     y_true, y_pred, sensitive_features, loss, clip, sample_weight
         As for :meth:`Population.from_predictions`.
-    rho, shift, group_skew, label_skew, support, empty_cells, tol, budget
+    rho, shift, group_skew, label_skew, support, empty_cells, confidence, region, tol, budget
         As for :func:`certify`.
 
     Raises
@@ -72,6 +75,8 @@ def certified_loss(
         label_skew=label_skew,
         support=support,
         empty_cells=empty_cells,
+        confidence=confidence,
+        region=region,
         tol=tol,
         budget=budget,
     ).bound
