@@ -49,7 +49,18 @@ PUBLIC = [
 
 #: Left to right as data flows: a module imports only what stands in an earlier line.
 LAYERS = [
-    ["arrays", "digits", "errors", "names", "table", "version", "strict", "checker_duality", "checker_sphere"],
+    [
+        "arrays",
+        "chance",
+        "digits",
+        "errors",
+        "names",
+        "table",
+        "version",
+        "strict",
+        "checker_duality",
+        "checker_sphere",
+    ],
     ["rounding", "cells", "reader", "checker_sampling", "markup", "notebook", "overview", "steps"],
     ["attachment", "losses", "marginals", "picture", "predictions", "checker", "sphere"],
     ["problem"],
@@ -68,8 +79,9 @@ LAYERS = [
     ["document", "tree"],
     ["search"],
     ["certificate"],
-    ["findings", "question", "summary"],
-    ["certify", "sections"],
+    ["curve", "question"],
+    ["certify", "findings", "summary"],
+    ["checking", "sections"],
     ["opening", "worst"],
     ["report"],
     ["demo", "planning", "scoring"],

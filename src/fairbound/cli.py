@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairbound import __version__
-from fairbound.certificate import Certificate, CertificateCurve
+from fairbound.certificate import Certificate
 from fairbound.checker import Verdict, verify
+from fairbound.curve import CertificateCurve
 from fairbound.errors import InputError
 from fairbound.reader import CURVE_FORMAT, read_format
 from fairbound.strict import MOST_CHARACTERS, MalformedError
