@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from fairbound.chance import with_probability
-from fairbound.digits import Digits
+from fairbound.digits import Digits, radius_down
 from fairbound.document import (
     digest,
     read_population,
@@ -194,7 +194,7 @@ class Certificate:
         """Show the certificate in a notebook: the claim, the worst case, and what it rests on."""
         digits = Digits(6)
         claim = f"The {self.population.loss_name} of the model is at most {digits.up(self.bound)}"
-        every = f"in every distribution with equal base rates within Hellinger distance {self.rho:g} of"
+        every = f"in every distribution with equal base rates within Hellinger distance {radius_down(self.rho)} of"
         if self.confidence is None:
             found = f"the worst case that was found has {digits.down(self.attained)}."
             where = f"{every} the data ({self.shift} shifting); {found}"

@@ -159,7 +159,8 @@ def _read(reader: Iterator[list[str]], columns: Columns) -> CsvTable:
                 values[name].append(_numbers(name, list(map(itemgetter(place[name]), rows)), count))
             count += len(rows)
     except csv.Error as error:
-        message = f"line {reader.line_num}: {error}"  # type: ignore[attr-defined]  # the reader of the csv module
+        hint = "; a quotation mark may be open" if "end of data" in str(error) else ""
+        message = f"line {reader.line_num}: {error}{hint}"  # type: ignore[attr-defined]  # the reader of the csv module
         raise InputError(message) from None
     if not count:
         message = "the file has a header but no rows; at least one row per group and label is needed"

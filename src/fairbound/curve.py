@@ -12,7 +12,7 @@ import numpy as np
 from fairbound.arrays import Booleans, Floats
 from fairbound.certificate import Certificate, header, read_certificate
 from fairbound.chance import nearest_sentence, with_probability
-from fairbound.digits import Digits, gap_up
+from fairbound.digits import Digits, gap_up, radius_down
 from fairbound.document import digest, read_population, write_population
 from fairbound.errors import InfeasibleError
 from fairbound.notebook import html_details, html_paragraph, html_table
@@ -141,9 +141,9 @@ class CertificateCurve:
         Bounds are rounded up, attained losses down.
         """
         rows = [
-            [f"{rho:g}", "infeasible", "", ""]
+            [radius_down(rho), "infeasible", "", ""]
             if c is None
-            else [f"{rho:g}", Digits(6).up(c.bound), Digits(6).down(c.attained), gap_up(c.gap)]
+            else [radius_down(rho), Digits(6).up(c.bound), Digits(6).down(c.attained), gap_up(c.gap)]
             for rho, c in zip(self.rho, self.certificates, strict=True)
         ]
         return ["rho", "bound", "attained", "gap"], rows

@@ -144,13 +144,13 @@ def _judge(exceeded: Sequence[Certificate], curve: CertificateCurve, arguments: 
     """Tell whether a bound is too large; radii without anything to certify cannot be."""
     if arguments.fail_above is None:
         return 0
-    barred = [f"{rho:g}" for rho, c in zip(curve.rho, curve.certificates, strict=True) if c is None]
+    barred = [radius_down(rho) for rho, c in zip(curve.rho, curve.certificates, strict=True) if c is None]
     if barred:
         complain(f"nothing to certify, and so nothing to fail, at rho = {', '.join(barred[:20])}")
     if not exceeded:
         return 0
     digits = Digits(6)
-    radii_named = ", ".join(f"{c.rho:g} ({digits.up(c.bound)})" for c in exceeded[:20])
+    radii_named = ", ".join(f"{radius_down(c.rho)} ({digits.up(c.bound)})" for c in exceeded[:20])
     hint = ""
     if all(c.attained <= arguments.fail_above for c in exceeded):
         hint = "; no distribution was found that does, so a larger --budget may help"

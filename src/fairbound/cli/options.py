@@ -175,6 +175,11 @@ def read_population(arguments: argparse.Namespace) -> Population:
         raise ProblemError(message) from None
     except OSError as error:
         raise unreadable(file, error) from None
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":  # of Polars; not an Exception
+            message = f"{file} cannot be read: its engine gave up ({error})"
+            raise ProblemError(message) from None
+        raise
 
 
 def question(arguments: argparse.Namespace) -> dict[str, Any]:

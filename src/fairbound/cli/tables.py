@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fairbound.cli.output import ProblemError, unreadable
-from fairbound.csv_file import CsvFile
+from fairbound.csv_file import PACKED, CsvFile
 
 #: How files begin that are not text. An Arrow stream has no name of its own: it begins with the length of a message.
 PARQUET, ARROW, ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
@@ -37,6 +37,9 @@ def open_table(path: str, *, delimiter: str | None, encoding: str, missing: froz
         if named:
             message = f"{path} is named as {named} but does not begin as such a file does"
             raise ProblemError(message)
+        if b"\0" in start and encoding == "utf-8" and not start.startswith((b"\xff\xfe", b"\xfe\xff", *PACKED)):
+            message = f"{path} holds binary data; it is neither CSV nor Parquet nor Arrow"
+            raise ProblemError(message)
     plain = Path(path).name.lower().removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")
     usual = "\t" if plain.endswith((".tsv", ".tab")) else ","
     return CsvFile(path, delimiter or usual, encoding, missing)
@@ -48,11 +51,13 @@ def _start(path: str) -> bytes:
         if Path(path).is_dir():
             message = f"{path} is a directory; name a file"
             raise ProblemError(message)
+        if not Path(path).is_file() and Path(path).exists():
+            return b""  # a pipe: what is read of it is gone
         with Path(path).open("rb") as stream:
-            start = stream.read(16)
+            start = stream.read(4096)
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
-    if not start and Path(path).is_file():
+    if not start:
         message = f"{path} is empty: it needs a header and rows"
         raise ProblemError(message)
     return start

@@ -52,6 +52,11 @@ PHRASES = (
     ("; pass clip", "; pass --clip"),
     ("frame: its engine, ", "the engine, "),
     ("frame is empty: there", "there"),
+    ("frame is a polars.lazyframe.frame.LazyFrame that cannot be read: ", "the file is damaged: "),
+    ("; None takes the rows for the whole population", "; without it the rows are the whole population"),
+    (", and None means no limit", ""),
+    (", and None chooses by size", ""),
+    ("use a larger threshold", "use a larger one"),
 )
 
 
