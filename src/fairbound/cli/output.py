@@ -77,11 +77,12 @@ def _reason(error: OSError | ValueError) -> str:
 
 def check_outputs(source: str, outputs: Iterable[str | None]) -> None:
     """Find out before the work, not after it, that a file cannot be written."""
-    taken = [] if source == "-" else [Path(source).resolve()]
+    taken: list[Path] = []
     for output in outputs:
         if output is None:
             continue
         try:
+            taken = taken or [Path(source).resolve()]
             file = Path(output).resolve()
             if file in taken:
                 message = f"{output} is named twice; choose another file"
