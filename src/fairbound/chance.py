@@ -15,7 +15,11 @@ def percent_down(confidence: float) -> str:
 
 def with_probability(confidence: float, rows: int | None) -> str:
     """Say how sure a statement is."""
-    return f"with probability at least {percent_down(confidence)} over the draw of the {rows:,} rows"
+    return f"with probability at least {percent_down(confidence)} over the draw of {_rows(rows)}"
+
+
+def _rows(rows: int | None) -> str:
+    return "the rows" if rows is None else f"the {rows:,} rows"  # a stranger's document may not tell their number
 
 
 def nearest_sentence(distance: float, confidence: float | None, rows: int | None, *, limited: bool = False) -> str:
@@ -25,8 +29,8 @@ def nearest_sentence(distance: float, confidence: float | None, rows: int | None
         return f"The nearest {what} is at Hellinger distance {distance:.6f}."
     if distance == 0:
         return (
-            f"The {rows:,} rows do not exclude that the distribution they were drawn from is itself a {what}: every "
-            "rho can be certified."
+            f"{_rows(rows).capitalize()} do not exclude that the distribution they were drawn from is itself a {what}: "
+            "every rho can be certified."
         )
     least = math.floor(distance * 1e6) / 1e6
     return (

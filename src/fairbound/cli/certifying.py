@@ -101,10 +101,11 @@ def run_certify(arguments: argparse.Namespace) -> int:
     with progress(f"certifying at {len(rhos)} radii"):
         curve = _asked(certify_curve, population, rhos, arguments)
     if not any(curve.feasible):
-        said = "at this confidence no distribution" if arguments.confidence is not None else "no distribution"
+        limited = arguments.group_skew is not None or arguments.label_skew is not None
         message = (
-            f"nothing to certify: {said} with equal base rates is nearer than {curve.distance:.6f}, and the largest "
-            f"--rho is {max(rhos):g}; use a larger one"
+            f"nothing to certify: {'at this confidence ' if arguments.confidence is not None else ''}no distribution "
+            f"with equal base rates{' within the limits' if limited else ''} is nearer than {curve.distance:.6f}, and "
+            f"the largest --rho is {max(rhos):g}; use a larger one"
         )
         raise ProblemError(message)
     certificates = list(curve)

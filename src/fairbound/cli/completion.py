@@ -96,7 +96,11 @@ def _bash(commands: list[Command]) -> list[str]:
 
 def _zsh(commands: list[Command]) -> list[str]:
     """Zsh understands the functions of bash."""
-    return ["autoload -U +X compinit && compinit", "autoload -U +X bashcompinit && bashcompinit", *_bash(commands)]
+    return [
+        "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }",
+        "autoload -Uz bashcompinit && bashcompinit",
+        *_bash(commands),
+    ]
 
 
 def _fish(commands: list[Command]) -> list[str]:

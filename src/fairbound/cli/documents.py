@@ -77,7 +77,9 @@ def run_verify(arguments: argparse.Namespace) -> int:
     if result.checked_bound is not None:
         say(f"  the proof gives the bound {result.checked_bound!r}")
     if result.witness_value is not None:
-        say(f"  the worst-case distribution attains {result.witness_value!r}")
+        sampled = any(what.startswith("the confidence region") for what in result.checks)
+        where = ", in the larger ball that allows for sampling error," if sampled else ""
+        say(f"  the worst-case distribution{where} attains {result.witness_value!r}")
     say(*(f"  reason: {reason}" for reason in result.reasons[:MOST_REASONS]))
     if len(result.reasons) > MOST_REASONS:
         say(f"  and {len(result.reasons) - MOST_REASONS} more reasons")

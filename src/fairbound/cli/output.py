@@ -26,6 +26,7 @@ def say(*lines: str) -> None:
     """Print lines, if there are any; names come from strangers' data, so nothing may steer the terminal."""
     for line in lines:
         print("\n".join(map(printable, line.split("\n"))))  # noqa: T201 (the output of a command)
+    sys.stdout.flush()  # what goes wrong is said after it
 
 
 def complain(text: str) -> None:
@@ -35,16 +36,11 @@ def complain(text: str) -> None:
 
 
 def paragraphs(texts: Iterable[str], mark: str = "* ") -> list[str]:
-    """Return texts as a list of points, wrapped to the width of the terminal."""
+    """Return texts, as points of a list if there is a mark, wrapped to the width of the terminal."""
     width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    first, rest = (f"  {mark}", "  " + " " * len(mark)) if mark else ("", "")
     return [
-        textwrap.fill(
-            text,
-            max(width, 40),
-            initial_indent=f"  {mark}",
-            subsequent_indent="  " + " " * len(mark),
-            break_on_hyphens=False,
-        )
+        textwrap.fill(text, max(width, 40), initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
         for text in texts
     ]
 
