@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fairbound import CertificateCurve, Population, certify_curve
+from fairbound.question import Shift
 
 #: Names that strangers' data may hold. Unescaped, each of the first would do something.
 NASTY = [
@@ -36,6 +39,13 @@ def small_curve() -> CertificateCurve:
         sensitive_features=["f", "f", "f", "f", "m", "m", "m", "m"] * 50,
     )
     return certify_curve(population, [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
+
+
+def sampled_curve(shift: Shift = "general", region: str = "sphere") -> CertificateCurve:
+    """The same rows as a sample of an unknown distribution, some of them left out."""
+    first = next(iter(small_curve()))
+    sample = replace(first.population, excluded_rows=1234)
+    return certify_curve(sample, [0.01, 0.1, 0.2, 0.3], shift=shift, confidence=0.95, region=region)
 
 
 def nasty_curve() -> CertificateCurve:

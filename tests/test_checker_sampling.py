@@ -475,4 +475,4 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["verify", str(file)]) == 0
     assert "the confidence region 'sphere' at confidence 0.9" in capsys.readouterr().out
     assert main(["show", str(file)]) == 0
-    assert "with probability 0.9 or more over the draw of the 3000 rows (region 'sphere')" in capsys.readouterr().out
+    assert "with probability at least 90% over the draw of the 3,000 rows (region 'sphere')" in capsys.readouterr().out

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fairbound import Population, certify, certify_curve
+from fairbound.digits import Digits
 
 HOSTILE = ['<script>alert("1")</script>', '"onload=alert(1)', "a&b <i>", "'", "\ud800", "\x00null"]
 ALLOWED = {"table", "thead", "tbody", "tr", "th", "td", "p", "strong", "details", "summary", "ul", "li"}
@@ -78,8 +79,8 @@ def test_what_certificates_show(shift: str) -> None:
     given = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
     certificate = certify(given, 0.2, shift=shift)  # type: ignore[arg-type]  # both are shifts
     texts = Page(certificate._repr_html_()).texts
-    assert texts[0] == f"The loss of the model is at most {certificate.bound:.6f}"
-    assert f"{certificate.attained:.6f}" in texts[1]
+    assert texts[0] == f"The loss of the model is at most {Digits(6).up(certificate.bound)}"
+    assert Digits(6).down(certificate.attained) in texts[1]
     assert "0.2" in texts[1]
     assert shift in texts[1]
     assert texts[-len(certificate.assumptions) :] == list(certificate.assumptions)
@@ -92,7 +93,7 @@ def test_what_curves_show() -> None:
     curve = certify_curve(given, [0.05, 0.2])
     texts = Page(curve._repr_html_()).texts
     assert texts[:6] == ["rho", "bound", "attained", "gap", "0.05", "infeasible"]
-    assert f"{curve.bound[1]:.6f}" in texts
+    assert Digits(6).up(curve.bound[1]) in texts
     assert any(f"{curve.distance:.6f}" in text for text in texts)
     nothing = certify_curve(given, [0.01])
     assert "infeasible" in Page(nothing._repr_html_()).texts

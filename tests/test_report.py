@@ -29,7 +29,7 @@ from fairbound.cli import main
 from fairbound.digits import Digits, gap_up, radius_down, signed
 from fairbound.names import short_name
 from fairbound.strict import MalformedError
-from tests.pages import NASTY, nasty_curve, small_curve
+from tests.pages import NASTY, nasty_curve, sampled_curve, small_curve
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
 
@@ -389,8 +389,9 @@ def test_no_well_formed_document_breaks_the_page() -> None:
     others = ["0", "1", "0.5", "1e-300", "1e99", "-1", "7.25", "5e-324"]
     curve = certify_curve(nasty_curve().certificates[-1].population, [0.3, 0.6])  # type: ignore[union-attr]
     texts = [curve.to_json(), small_curve().to_json(), next(iter(small_curve())).to_json()]
+    texts += [sampled_curve().to_json(), sampled_curve("sensitive", "hoeffding").to_json()]
     built = 0
-    for _ in range(150):
+    for _ in range(250):
         text = texts[rng.integers(len(texts))]
         numbers = list(re.finditer(r"(?<=[ \[])\d+\.\d+(e-?\d+)?", text))
         for index in sorted(rng.choice(len(numbers), rng.integers(1, 4), replace=False), reverse=True):
@@ -399,6 +400,9 @@ def test_no_well_formed_document_breaks_the_page() -> None:
         try:
             made = report(text)
         except MalformedError:
+            continue
+        except InputError as error:  # a number in the sentences of one point makes its question another one
+            assert "different questions" in str(error)  # noqa: PT017 (most documents raise nothing)
             continue
         built += 1
         assert ("✓" in made) == verify(text).valid

@@ -18,7 +18,7 @@ from fairbound import CertificateCurve, certify, report, verify
 from fairbound.cli import main
 from fairbound.digits import Digits, gap_up, radius_down, signed
 from fairbound.names import short_name
-from tests.pages import NASTY, nasty_curve, small_curve
+from tests.pages import NASTY, nasty_curve, sampled_curve, small_curve
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
@@ -272,6 +272,26 @@ def test_one_certificate_has_a_page_too(show: Opener, watch: Watch, curve: Certi
     assert page.locator("svg.scale").first.is_visible()
     assert page.locator("strong[data-show=bound]").inner_text() == Digits(4).up(certificate.bound)
     assert save(page, tmp_path / "saved.json").read_text(encoding="utf-8") == certificate.to_json()
+    assert calm(watch), vars(watch)
+
+
+def test_the_page_of_a_sample(show: Opener, watch: Watch, tmp_path: Path) -> None:
+    curve = sampled_curve("sensitive")
+    page = show(report(curve))
+    said = page.locator("#statement").inner_text()
+    assert said.startswith("With probability at least 95% over the draw of the 400 rows, in every distribution")
+    assert "no smaller bound" not in said
+    assert not page.locator("svg.curve .between").count()
+    assert page.locator("#excluded-rows").is_visible()
+    page.locator("#rho").focus()
+    page.keyboard.press("End")
+    last = curve.certificates[-1]
+    assert last is not None
+    assert last.stand_in is not None
+    assert set(page.locator('[data-show="attained"]').all_inner_texts()) == {Digits(4).down(last.attained)}
+    limits = page.locator('#worst [data-cell="loss"]').all_inner_texts()
+    assert limits == [Digits(4).near(m) for m in last.stand_in.population.mean.ravel()]
+    assert verify(save(page, tmp_path / "saved.json").read_bytes()).valid
     assert calm(watch), vars(watch)
 
 

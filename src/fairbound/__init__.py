@@ -1,8 +1,9 @@
 """Certificates, with proof, of how large a model's loss can be where all groups have equal base rates."""
 
-from fairbound.certificate import Certificate, CertificateCurve, Status
+from fairbound.certificate import Certificate, Status
 from fairbound.certify import certify, certify_curve, largest_certified_rho
 from fairbound.checker import Verdict, Verification, verify
+from fairbound.curve import CertificateCurve
 from fairbound.errors import InfeasibleError, InputError, SmallCellWarning, ThresholdError
 from fairbound.losses import LOSSES, Loss
 from fairbound.nearest import NearestFair, nearest_fair

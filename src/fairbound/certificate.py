@@ -1,16 +1,14 @@
-"""What a user gets: certificates and curves of certificates."""
+"""What a user gets: certificates."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from fairbound.arrays import Booleans, Floats
+from fairbound.chance import with_probability
+from fairbound.digits import Digits, radius_down
 from fairbound.document import (
     digest,
     read_population,
@@ -22,13 +20,12 @@ from fairbound.document import (
     write_sampling,
     write_witness,
 )
-from fairbound.errors import InfeasibleError
 from fairbound.notebook import html_details, html_paragraph, html_table
 from fairbound.overview import change_rows
-from fairbound.plot import draw_curve, draw_worst_case
+from fairbound.plot import draw_worst_case
 from fairbound.population import Population
 from fairbound.proof import Proof
-from fairbound.reader import CURVE_FORMAT, FORMAT, VERSION, read_documents
+from fairbound.reader import FORMAT, VERSION, read_documents
 from fairbound.regions import StandIn
 from fairbound.version import __version__
 from fairbound.witness import Witness
@@ -128,10 +125,10 @@ class Certificate:
         population = write_population(self.population)
         return json.dumps(
             {
-                **_header(FORMAT),
+                **header(FORMAT),
                 "population": population,
-                "sampling": self._sampling(),
-                **self._parts(),
+                "sampling": self.sampling(),
+                **self.parts(),
                 "digest": digest(population),
             },
             allow_nan=False,
@@ -144,7 +141,7 @@ class Certificate:
         if len(documents) != 1:
             message = "the document is a curve of certificates; use CertificateCurve.from_json"
             raise ValueError(message)
-        return _read_certificate(documents[0], read_population(documents[0]["population"]))
+        return read_certificate(documents[0], read_population(documents[0]["population"]))
 
     def plot_worst_case(self, ax: Axes | None = None) -> Axes:
         """Draw how each cell's share changes from the data to the worst case, on ``ax`` or in a new figure.
@@ -160,7 +157,8 @@ class Certificate:
         """
         return draw_worst_case(self.population, self.witness.mass, self.rho, ax=ax)
 
-    def _parts(self) -> dict[str, Any]:
+    def parts(self) -> dict[str, Any]:
+        """Return the document without what the points of a curve share: its head, the population and the sampling."""
         return {
             "question": {
                 "shift": self.shift,
@@ -181,7 +179,8 @@ class Certificate:
             "assumptions": list(self.assumptions),
         }
 
-    def _sampling(self) -> dict[str, Any] | None:
+    def sampling(self) -> dict[str, Any] | None:
+        """Return what the document says of the sample."""
         return None if self.stand_in is None else write_sampling(self.stand_in, str(self.region))
 
     def __repr__(self) -> str:
@@ -193,11 +192,18 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         """Show the certificate in a notebook: the claim, the worst case, and what it rests on."""
-        claim = f"The {self.population.loss_name} of the model is at most {self.bound:.6f}"
-        where = (
-            f"in every distribution with equal base rates within Hellinger distance {self.rho:g} of the data "
-            f"({self.shift} shifting); the worst case that was found has {self.attained:.6f}."
-        )
+        digits = Digits(6)
+        claim = f"The {self.population.loss_name} of the model is at most {digits.up(self.bound)}"
+        every = f"in every distribution with equal base rates within Hellinger distance {radius_down(self.rho)} of"
+        if self.confidence is None:
+            found = f"the worst case that was found has {digits.down(self.attained)}."
+            where = f"{every} the data ({self.shift} shifting); {found}"
+        else:
+            where = (
+                f"{with_probability(self.confidence, self.population.rows)}, {every} the distribution that they were "
+                f"drawn from ({self.shift} shifting). A distribution in the larger ball that allows for sampling error "
+                f"has {digits.down(self.attained)}; the worst case may be smaller."
+            )
         return "".join(
             [
                 html_paragraph(claim, strong=True),
@@ -208,139 +214,12 @@ class Certificate:
         )
 
 
-@dataclass(frozen=True)
-class CertificateCurve:
-    """Certificates at several radii; where nothing can be certified there is None.
-
-    Attributes
-    ----------
-    rho, bound, attained
-        Arrays of equal length; NaN in ``bound`` and ``attained`` marks the infeasible radii.
-    distance
-        Hellinger distance to the nearest distribution in question: smaller radii are infeasible.
-    certificates
-        The certificates themselves, None where infeasible.
-    """
-
-    rho: Floats
-    distance: float
-    certificates: tuple[Certificate | None, ...]
-
-    @property
-    def bound(self) -> Floats:
-        """The bound at each radius."""
-        return np.array([np.nan if c is None else c.bound for c in self.certificates])
-
-    @property
-    def attained(self) -> Floats:
-        """The attained loss at each radius."""
-        return np.array([np.nan if c is None else c.attained for c in self.certificates])
-
-    @property
-    def feasible(self) -> Booleans:
-        """Which radii hold a distribution in question at all."""
-        return np.array([c is not None for c in self.certificates])
-
-    def to_json(self) -> str:
-        """Write the curve, with all proofs, as one JSON document that :func:`fairbound.verify` can check."""
-        first = next(iter(self), None)
-        if first is None:
-            message = "the curve has no certificate: all its radii are infeasible; use larger ones"
-            raise InfeasibleError(message, self.distance)
-        population = write_population(first.population)
-        points = [
-            {"infeasible": float(rho)} if c is None else c._parts()
-            for rho, c in zip(self.rho, self.certificates, strict=True)
-        ]
-        whole = {
-            "population": population,
-            "sampling": first._sampling(),
-            "distance": self.distance,
-            "points": points,
-            "digest": digest(population),
-        }
-        return json.dumps({**_header(CURVE_FORMAT), **whole}, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> CertificateCurve:
-        """Read a curve; raises ``ValueError`` if it is malformed. Reading does not check the proofs."""
-        documents = iter(read_documents(text))
-        curve = json.loads(text)
-        if curve["format"] != CURVE_FORMAT:
-            message = "the document is a single certificate; use Certificate.from_json"
-            raise ValueError(message)
-        population = read_population(curve["population"])
-        certificates = [
-            None if "infeasible" in p else _read_certificate(next(documents), population) for p in curve["points"]
-        ]
-        rho = [p["infeasible"] if "infeasible" in p else p["question"]["rho"] for p in curve["points"]]
-        return cls(np.array(rho, dtype=np.float64), curve["distance"], tuple(certificates))
-
-    def plot(
-        self, ax: Axes | None = None, *, samples: Any = None, baselines: Mapping[str, tuple[Any, Any]] | None = None
-    ) -> Axes:
-        """Draw bound and attained loss over the radius, with the infeasible radii shaded.
-
-        The bound is drawn in steps: the one at a radius holds for all smaller radii, and between two radii nothing
-        better is proved. The true worst case lies between the two lines.
-
-        Parameters
-        ----------
-        ax
-            Where to draw; None makes a new figure. Needs matplotlib: ``pip install 'fairbound[plot]'``.
-        samples
-            Distributions to show as points: rows of Hellinger distance and loss.
-        baselines
-            Curves of other methods: a name, and a pair of radii and values.
-
-        Examples
-        --------
-        >>> from fairbound import Population, certify_curve
-        >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
-        >>> curve = certify_curve(population, [0.05, 0.1, 0.2])
-        >>> curve.plot(baselines={"ceiling": ([0.0, 0.2], [1.0, 1.0])}).get_xlabel()
-        'rho: Hellinger distance from the data'
-        """
-        population = next((c.population for c in self), None)
-        values = self.rho, self.bound, self.attained, self.distance
-        return draw_curve(*values, population, ax=ax, samples=samples, baselines=baselines)
-
-    def __iter__(self) -> Iterator[Certificate]:
-        """Iterate over the certificates of the feasible radii."""
-        return (c for c in self.certificates if c is not None)
-
-    def __len__(self) -> int:
-        return len(self.rho)
-
-    def __repr__(self) -> str:
-        return (
-            f"CertificateCurve({len(self)} radii from {self.rho.min():g} to {self.rho.max():g}, "
-            f"{int(self.feasible.sum())} feasible, nearest at {self.distance:.6f})"
-        )
-
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return head and rows of the table of bounds, as text; infeasible radii are marked."""
-        rows = [
-            [f"{rho:g}", "infeasible", "", ""]
-            if c is None
-            else [f"{rho:g}", f"{c.bound:.6f}", f"{c.attained:.6f}", f"{c.gap:.1e}"]
-            for rho, c in zip(self.rho, self.certificates, strict=True)
-        ]
-        return ["rho", "bound", "attained", "gap"], rows
-
-    def _repr_html_(self) -> str:
-        """Show the curve in a notebook."""
-        nearest = f"The nearest distribution with equal base rates is at Hellinger distance {self.distance:.6f}."
-        first = next(iter(self), None)
-        rests = [] if first is None else [html_details("What this rests on", first.assumptions)]
-        return "".join([html_table(*self.table()), html_paragraph(nearest), *rests])
-
-
-def _header(name: str) -> dict[str, str]:
+def header(name: str) -> dict[str, str]:
+    """Return the head of a document."""
     return {"format": name, "version": VERSION, "producer": f"fairbound {__version__}"}
 
 
-def _read_certificate(document: dict[str, Any], population: Population) -> Certificate:
+def read_certificate(document: dict[str, Any], population: Population) -> Certificate:
     """Build a certificate from a well-formed document."""
     question, claim, sampling = document["question"], document["claim"], document["sampling"]
     return Certificate(

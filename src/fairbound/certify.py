@@ -8,7 +8,8 @@ import numpy as np
 
 from fairbound.arrays import Floats
 from fairbound.cells import number
-from fairbound.certificate import Certificate, CertificateCurve
+from fairbound.certificate import Certificate
+from fairbound.curve import CertificateCurve
 from fairbound.errors import InfeasibleError, InputError, ThresholdError, shown
 from fairbound.population import Population
 from fairbound.question import EmptyCells, Shift, Support, pose, read_radii
@@ -98,11 +99,13 @@ def certify(
     radius = read_radii([rho])
     distance = question.distance
     if radius[0] < distance:
-        message = (
-            f"rho={shown(rho)} is too small: the nearest distribution with equal base rates"
-            f"{' within the limits' if question.problem.groups.limited or question.problem.labels.limited else ''} "
-            f"is at Hellinger distance {distance!r}; use a rho of at least that"
+        limited = " within the limits" if question.problem.groups.limited or question.problem.labels.limited else ""
+        reason = (
+            f"the nearest distribution with equal base rates{limited} is at Hellinger distance"
+            if question.stand_in is None
+            else f"allowing for sampling error, no distribution with equal base rates{limited} is nearer than"
         )
+        message = f"rho={shown(rho)} is too small: {reason} {distance!r}; use a rho of at least that"
         raise InfeasibleError(message, distance)
     return question.certificate(float(radius[0]), question.answers(radius)[0])
 
@@ -210,9 +213,8 @@ def largest_certified_rho(
         high = float(grid[broken]) if broken < len(grid) else high
     if certified is None:
         message = (
-            f"threshold={shown(threshold)} cannot be kept at any radius: the nearest distribution with equal base "
-            f"rates is at Hellinger distance {low!r}, and the certified loss near it is larger already; "
-            "use a larger threshold"
+            f"threshold={shown(threshold)} cannot be kept at any radius: the first at which there is anything to "
+            f"certify is {low!r}, and the certified loss there is larger already; use a larger threshold"
         )
         raise ThresholdError(message, low)
     return certified

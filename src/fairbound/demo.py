@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,10 +17,23 @@ from fairbound.report import report
 from fairbound.summary import describe_curve, describe_population, describe_worst_case
 
 
+@dataclass(frozen=True)
+class Written:
+    """The files of the demonstration."""
+
+    certificate: Path
+    page: Path
+    rows: Path
+
+
+def demo_rows() -> bytes:
+    """Return the held-out predictions of a logistic regression on Adult, as CSV."""
+    return gzip.decompress(files("fairbound").joinpath("data/adult_predictions.csv.gz").read_bytes())
+
+
 def demo_columns() -> dict[str, list[str]]:
-    """Return the held-out predictions of a logistic regression on Adult, column by column."""
-    packed = files("fairbound").joinpath("data/adult_predictions.csv.gz").read_bytes()
-    rows = list(csv.DictReader(gzip.decompress(packed).decode("utf-8").splitlines()))
+    """Return the same column by column."""
+    rows = list(csv.DictReader(demo_rows().decode("utf-8").splitlines()))
     return {key: [row[key] for row in rows] for key in rows[0]}
 
 
@@ -30,14 +44,15 @@ def demo_population(columns: dict[str, list[str]]) -> Population:
     )
 
 
-def write_demo(folder: Path) -> tuple[Path, Path]:
-    """Write a curve of certificates and the report about it; return both files."""
+def write_demo(folder: Path) -> Written:
+    """Write a curve of certificates, the report about it, and the rows."""
     curve = certify_curve(demo_population(demo_columns()), np.arange(1, 51) / 100, shift="sensitive")
-    certificate, page = folder / "certificate.json", folder / "report.html"
+    written = Written(folder / "certificate.json", folder / "report.html", folder / "predictions.csv")
     folder.mkdir(parents=True, exist_ok=True)
-    certificate.write_text(curve.to_json(), encoding="utf-8")
-    page.write_text(report(curve), encoding="utf-8")
-    return certificate, page
+    written.certificate.write_text(curve.to_json(), encoding="utf-8")
+    written.page.write_text(report(curve), encoding="utf-8")
+    written.rows.write_bytes(demo_rows())
+    return written
 
 
 def run_demo() -> str:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbound.arrays import Booleans, Floats
-from fairbound.certificate import Certificate, CertificateCurve
+from fairbound.certificate import Certificate
 from fairbound.checker import Verification, verify
+from fairbound.curve import CertificateCurve
 from fairbound.digits import radius_down
 from fairbound.errors import InputError
 from fairbound.marginals import MarginalSet
@@ -39,7 +40,8 @@ class Findings:
     infeasible
         Radii that the document calls infeasible, sorted.
     distance
-        Hellinger distance to the nearest distribution in question, computed anew from the statistics.
+        Hellinger distance to the nearest distribution in question, computed anew from the statistics; of a sample, the
+        smallest radius at which something remains to certify.
     verification
         What the checker says.
     doubts
@@ -58,6 +60,11 @@ class Findings:
     def population(self) -> Population:
         """What was known of the data."""
         return self.certificates[0].population
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the data are a sample: the statement then holds with a confidence."""
+        return self.question.stand_in is not None
 
     @property
     def question(self) -> Certificate:
@@ -87,22 +94,27 @@ def examine(source: object) -> Findings:
             "the certificates of the curve answer different questions (shift, support or limits): report each alone"
         )
         raise InputError(message)
-    first = certificates[0]
-    shape = first.population.mass.shape
-    limits = MarginalSet(shape[0], first.group_skew), MarginalSet(shape[1], first.label_skew)
-    distance = nearest_shares(first.population.mass, *limits).distance
+    distance = _least_radius(certificates[0])
     doubts = [
-        f"The document calls rho = {radius_down(rho)} infeasible, but the nearest distribution in question is at "
-        f"{distance:.6f}: this radius can be certified, and the document does not do it."
+        f"The document calls rho = {radius_down(rho)} infeasible, but there is something to certify from "
+        f"{distance:.6f} on: this radius can be certified, and the document does not do it."
         for rho in infeasible
         if rho > distance + DISTANCE_ACCURACY
     ]
     if curve and abs(whole.distance - distance) > DISTANCE_ACCURACY:
         doubts.append(
-            f"The document states {whole.distance:.6f} as the distance of the nearest distribution in question; "
-            f"from its own statistics it is {distance:.6f}, the number shown on this page."
+            f"The document states {whole.distance:.6f} as the smallest distance at which there is something to "
+            f"certify; from its own statistics it is {distance:.6f}, the number shown on this page."
         )
     return Findings(document, curve, certificates, infeasible, distance, verify(document), tuple(doubts))
+
+
+def _least_radius(c: Certificate) -> float:
+    """Return the smallest radius at which there is something to certify."""
+    mass = (c.population if c.stand_in is None else c.stand_in.population).mass
+    limits = MarginalSet(mass.shape[0], c.group_skew), MarginalSet(mass.shape[1], c.label_skew)
+    near = nearest_shares(mass, *limits).distance
+    return near if c.stand_in is None else c.stand_in.least_radius(near)
 
 
 def _question(c: Certificate) -> tuple[Hashable, ...]:
@@ -124,12 +136,14 @@ def few_rows(population: Population) -> Booleans:
 
 
 def worst_losses(certificates: tuple[Certificate, ...]) -> list[Floats] | None:
-    """Return the mean loss of each cell in the worst cases; None if the document's statistics do not tell."""
+    """Return the mean loss of each cell in the worst cases; None if the document's statistics do not tell.
+
+    Worst cases of a sample are made of its stand-in, whose losses are upper limits.
+    """
     first = certificates[0]
+    known = first.population if first.stand_in is None else first.stand_in.population
     try:
-        problem = first.population.problem(
-            first.shift, first.support, first.empty_cells, first.group_skew, first.label_skew
-        )
+        problem = known.problem(first.shift, first.support, first.empty_cells, first.group_skew, first.label_skew)
     except InputError:
         return None
     found = []

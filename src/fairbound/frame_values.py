@@ -71,7 +71,7 @@ def check_values(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], columns: Columns)
             )
             raise InputError(message)
     for index, name in enumerate(columns.numeric):
-        _check_range(columns, name, values[f"least{index}"], values[f"most{index}"])
+        check_range(columns, name, values[f"least{index}"], values[f"most{index}"])
 
 
 def check_sums(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], columns: Columns) -> None:
@@ -92,7 +92,7 @@ def number(name: str) -> nw.Expr:
     return nw.col(name).cast(nw.Float64)
 
 
-def _check_range(columns: Columns, name: str, least: float, most: float) -> None:
+def check_range(columns: Columns, name: str, least: float, most: float) -> None:
     """Refuse numbers that cannot be what the column is said to hold."""
     if name in columns.probability.values():
         low, high, cure = 0.0, 1.0, "pass probabilities"

@@ -12,6 +12,8 @@ import narwhals as nw
 
 from fairbound.collected import tally_collected
 from fairbound.columns import Columns, check_known
+from fairbound.csv_file import CsvFile
+from fairbound.csv_tally import tally_csv
 from fairbound.engine import tally_lazy
 from fairbound.errors import InputError
 from fairbound.tally import Tally
@@ -19,6 +21,8 @@ from fairbound.tally import Tally
 
 def tally_frame(frame: Any, columns: Columns) -> Tally:
     """Count the cells of a frame and summarise their losses."""
+    if isinstance(frame, CsvFile):
+        return tally_csv(frame, columns)
     opened, schema = _open(frame)
     check_known(columns, schema.names())
     for name in columns.keys:

@@ -8,12 +8,13 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from fairbound.certificate import Certificate
+from fairbound.chance import with_probability
 from fairbound.digits import Digits, gap_up, radius_down
 from fairbound.findings import Findings
-from fairbound.markup import element, number_cell, section, table
+from fairbound.markup import Child, element, number_cell, section, table
 from fairbound.names import short_name
 from fairbound.picture import CurveScale, curve_picture, finite_top, hatching, scale_picture
-from fairbound.sections import doubts_note, loss_words, refusal_note, verdict_chip
+from fairbound.sections import doubts_note, loss_words, refusal_note, source_words, verdict_chip
 
 #: More infeasible radii than these are not listed.
 MOST_INFEASIBLE = 200
@@ -29,16 +30,17 @@ def summary_section(
     def live(name: str) -> Element:
         return element("strong", str(chosen[name]), data_show=name)
 
+    level = findings.question.confidence
+    chance = "" if level is None else f"{with_probability(level, findings.population.rows).capitalize()}, "
+    centre = " of the data" if level is None else f" of {source_words(findings)}"
     statement = element(
         "p",
-        "In every distribution with equal base rates within Hellinger distance ",
+        f"{chance}{'in' if chance else 'In'} every distribution with equal base rates within Hellinger distance ",
         live("rho"),
-        f" of the data{_restrictions(findings.question)}, the model's {words} {at_most} ",
+        f"{centre}{_restrictions(findings.question)}, the model's {words} {at_most} ",
         live("bound"),
         ". ",
-        "One of these distributions was found in which it reaches " if proved else "It is said to reach ",
-        live("attained"),
-        ", so no smaller bound than that can be true." if proved else ".",
+        *_reached(findings, live("attained")),
         id="statement",
         aria_live="polite",
     )
@@ -61,7 +63,11 @@ def summary_section(
     )
     numbers = [
         ("bound (proved)" if proved else "bound (not proved)", "bound", "number main"),
-        ("attained by a distribution", "attained", "number found"),
+        (
+            "attained, allowing for sampling error" if findings.sampled else "attained by a distribution",
+            "attained",
+            "number found",
+        ),
         ("gap between the two", "gap", "number"),
     ]
     return element(
@@ -97,11 +103,29 @@ def summary_section(
     )
 
 
+def _reached(findings: Findings, attained: Element) -> list[Child]:
+    """Say what the attained loss tells: of a sample, that this bound cannot be lowered, but not how bad it can get."""
+    if not findings.verification.valid:
+        return ["It is said to reach ", attained, "."]
+    if not findings.sampled:
+        return [
+            "One of these distributions was found in which it reaches ",
+            attained,
+            ", so no smaller bound than that can be true.",
+        ]
+    return [
+        "The bound allows for sampling error. No search can bring it below ",
+        attained,
+        " with these rows and this confidence region; the true worst case may be smaller.",
+    ]
+
+
 def _restrictions(c: Certificate) -> str:
     """Say what else Q has to be: the statement is about these distributions alone."""
     said = []
     if c.shift == "sensitive":
-        said.append("that differs from them only in the shares of the cells of group and label")
+        them = "them" if c.stand_in is None else "it"
+        said.append(f"that differs from {them} only in the shares of the cells of group and label")
     elif c.support == "observed":
         said.append("in which no loss occurs that was not observed in the same cell")
     if c.group_skew is not None or c.label_skew is not None:
@@ -130,6 +154,7 @@ def curve_section(
             size=size,
             kind=kind,
             label=label,
+            sampled=findings.sampled,
         )
         for kind, size in (("broad", (860, 400)), ("narrow", (380, 320)))
     ]
@@ -159,13 +184,7 @@ def curve_section(
         "Over the distance from the data",
         element(
             "p",
-            "The farther the world may move from the data, the larger the loss can get. "
-            + (
-                "The steps are what is proved: the bound at a distance holds for all smaller ones too, and the true "
-                "worst case lies in the shaded band."
-                if findings.verification.valid
-                else "The steps are what the document claims; they are not proved."
-            ),
+            "The farther the world may move from the data, the larger the loss can get. " + _steps(findings),
         ),
         _legend(findings),
         element("div", *pictures, element("div", class_="tip", hidden=True, aria_hidden="true"), class_="figure"),
@@ -173,17 +192,41 @@ def curve_section(
     )
 
 
+def _steps(findings: Findings) -> str:
+    """Say how the picture is to be read."""
+    if not findings.verification.valid:
+        return "The steps are what the document claims; they are not proved."
+    proved = (
+        "The steps are what is proved: the bound at a distance holds for all smaller ones too, and the true worst case"
+    )
+    level = findings.question.confidence
+    if level is None:
+        return f"{proved} lies in the shaded band."
+    return f"{proved} lies below them, at all distances together {with_probability(level, findings.population.rows)}."
+
+
 def _infeasible(rho: float, findings: Findings) -> str:
     if rho < findings.distance:
+        if findings.sampled:
+            return "infeasible: at this confidence no distribution in question is this near"
         return "infeasible: no distribution in question is this near"
     return "called infeasible by the document; not certified"
+
+
+def _found(findings: Findings) -> str:
+    """Say by what a loss is attained."""
+    return (
+        "attained in the larger ball that allows for sampling error"
+        if findings.sampled
+        else "attained by a distribution that was found"
+    )
 
 
 def _legend(findings: Findings) -> Element:
     proved = "bound (proved)" if findings.verification.valid else "bound (not proved)"
     swatches = [
         (element("path", class_="bound", d="M0 7H30"), proved),
-        (element("path", class_="attained", d="M0 7H30"), "attained by a distribution that was found"),
+        (element("path", class_="attained", d="M0 7H30"), _found(findings)),
         (element("line", class_="data", x1=0, x2=30, y1=7, y2=7), f"{loss_words(findings.population)} on the data"),
     ]
     if findings.distance > 0:
@@ -217,7 +260,7 @@ def scale_section(findings: Findings, digits: Digits) -> Element:
         (element("circle", class_="mark-bound", cx=15, cy=7, r=6), "bound"),
         (
             element("rect", class_="mark-attained", x=11, y=3, width=8, height=8),
-            "attained by a distribution that was found",
+            _found(findings),
         ),
     ]
     legend = element(

@@ -53,8 +53,12 @@ def curve_picture(
     size: tuple[int, int],
     kind: str,
     label: str,
+    sampled: bool,
 ) -> Element:
-    """Draw certificates over sorted radii; ``kind`` is the class that tells wide pictures from narrow ones."""
+    """Draw certificates over sorted radii; ``kind`` is the class that tells wide pictures from narrow ones.
+
+    Of a sample the true worst case may lie below what is attained, so the band between the two is not shaded.
+    """
     width, height = size
     left, right, top, bottom = 52, width - 12, 12, height - 46
 
@@ -102,7 +106,7 @@ def curve_picture(
         element("line", class_="axis", x1=left, x2=right, y1=bottom, y2=bottom),
         element(
             "text",
-            "rho: Hellinger distance from the data",
+            f"rho: Hellinger distance from {'what the rows were drawn from' if sampled else 'the data'}",
             class_="title",
             x=(left + right) / 2,
             y=height - 8,
@@ -116,7 +120,7 @@ def curve_picture(
     back = _path((low[0][::-1], low[1][::-1]), x, y).replace("M", "L", 1)
     append(
         picture,
-        element("path", class_="between", d=f"{_path((high[0][1:], high[1][1:]), x, y)}{back}Z"),
+        None if sampled else element("path", class_="between", d=f"{_path((high[0][1:], high[1][1:]), x, y)}{back}Z"),
         element("path", class_="bound", d=proved),
         element("path", class_="attained", d=found),
         element("line", class_="chosen", x1=x(rho[chosen]), x2=x(rho[chosen]), y1=top, y2=bottom),

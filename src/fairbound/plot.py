@@ -39,11 +39,12 @@ def draw_curve(
     distance: float,
     population: Population | None,
     *,
+    sampled: bool,
     ax: Axes | None,
     samples: Any,
     baselines: Mapping[str, tuple[Any, Any]] | None,
 ) -> Axes:
-    """Draw bound and attained loss over the radius; NaN marks infeasible radii."""
+    """Draw bound and attained loss over the radius; NaN marks infeasible radii. ``sampled``: P is known by a sample."""
     points = _samples(samples)
     others = {title: _baseline(title, pair) for title, pair in (baselines or {}).items()}
     axes = _axes(ax, (6.4, 4.2))
@@ -82,9 +83,11 @@ def draw_curve(
         marker = "o" if len(radii) <= MOST_MARKERS else ""
         high, low = upper_steps(radii, bound, distance), lower_steps(radii, attained)
         band = np.concatenate([np.stack(high, axis=1)[1:], np.stack(low, axis=1)[::-1]])
-        axes.fill(*band.T, color=BLUE, alpha=0.12, linewidth=0, zorder=1)
+        if not sampled:  # else the true worst case may lie below
+            axes.fill(*band.T, color=BLUE, alpha=0.12, linewidth=0, zorder=1)
+        found = "attained, allowing for sampling error" if sampled else "attained"
         axes.plot(*high, color=BLUE, linewidth=2.2, zorder=4, label="bound")
-        axes.plot(*low, color=ORANGE, linewidth=1.6, linestyle=(0, (4, 2)), zorder=5, label="attained")
+        axes.plot(*low, color=ORANGE, linewidth=1.6, linestyle=(0, (4, 2)), zorder=5, label=found)
         if marker:
             axes.plot(radii, bound, linestyle="", marker="o", markersize=5, color=BLUE, zorder=6)
             axes.plot(
@@ -99,7 +102,7 @@ def draw_curve(
             )
     axes.set_xlim(0.0, max(float(rho.max(initial=0.0)), distance) * 1.02 or 1.0)
     axes.set_ylim(bottom=0.0)
-    axes.set_xlabel("rho: Hellinger distance from the data")
+    axes.set_xlabel(f"rho: Hellinger distance from {'P, of which the rows are a sample' if sampled else 'the data'}")
     axes.set_ylabel(f"expected loss ({short_name(population.loss_name)})" if population else "expected loss")
     axes.yaxis.label.set_parse_math(False)
     _finish(axes, "both")

@@ -28,8 +28,8 @@ def mistakes(true_name: str, labels: Categories, name: str, predicted: Categorie
     cure = "turn probabilities into labels first, or choose a loss that takes them"
     if not any(value in known for value in predicted.names):
         message = (
-            f"{name} has none of the labels of {true_name} ({sorted(map(repr, known))}); the zero_one loss takes "
-            f"predicted labels: {cure}"
+            f"{name} has none of the labels of {true_name} ({', '.join(sorted(map(repr, known)))}); the "
+            f"zero_one loss takes predicted labels: {cure}"
         )
         raise InputError(message)
     strangers = [v for v in predicted.names if v not in known and isinstance(v, float) and v != round(v)]

@@ -121,7 +121,7 @@ class Question:
         sentences = [
             "The statement covers every distribution Q in which all groups have the same base rates and whose "
             "Hellinger distance from the data's distribution P is at most rho.",
-            self.population.describe(self.shift),
+            (self.population if self.stand_in is None else self.stand_in.population).describe(self.shift),
         ]
         if self.shift == "sensitive":
             sentences.append(

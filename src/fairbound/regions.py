@@ -146,21 +146,14 @@ class Sphere:
             mean = largest_means(sample.by_cell, losses, for_means).reshape(weight.shape)
             affinity = least_affinity_of_masses(sample.by_cell, for_masses)
             knowledge: MeanOnly | LossTable = MeanOnly(mean)
-            division = (
-                f"Region 'sphere': of the error probability {error:g} the part {for_masses:g} covers the cell masses "
-                "together; the rest covers upper limits of the cells' mean losses, in equal parts."
-            )
         else:
             affinity = least_affinity_of_classes(sample.by_cell, error)
             ones = np.ones_like(counts)
             edges = np.broadcast_to(losses, counts.shape)
             knowledge = LossTable(edges, edges, counts, ones, 0.0 * ones, 1)
-            division = (
-                f"Region 'sphere': the error probability {error:g} covers cell masses and losses together; no part is "
-                "set aside for any of them."
-            )
         stand_in = replace(population, weight=weight, knowledge=knowledge)
-        return StandIn(stand_in, affinity, sample, (division, *(rounding if sample.seed is not None else ())))
+        division = division_of_error("sphere", error, shift, population)
+        return StandIn(stand_in, affinity, sample, (*division, *(rounding if sample.seed is not None else ())))
 
 
 @dataclass(frozen=True)
@@ -196,13 +189,8 @@ class Hoeffding:
                 deviation = np.sqrt(_variance(population, rows)) + top * np.sqrt(2.0 * log / (rows - 1.0))
                 variance = np.where(rows > 1, np.square(deviation) * (1.0 + ROUNDING), np.inf)
                 knowledge = MeanAndVariance(mean, np.minimum(variance, mean * (top - mean)))
-        statements = "mean loss" if only_means else "mean loss, variance of the loss"
-        division = (
-            f"Region 'hoeffding': the error probability {error:g} is divided equally between lower and upper limits of "
-            f"the mass and upper limits of {statements} of every cell."
-        )
         stand_in = replace(population, weight=rows, knowledge=knowledge)
-        return StandIn(stand_in, affinity, None, (division,))
+        return StandIn(stand_in, affinity, None, division_of_error("hoeffding", error, shift, population))
 
 
 def _least_box_affinity(share: Floats, width: float) -> float:
@@ -234,6 +222,27 @@ def _variance(population: Population, rows: Floats) -> Floats:
     else:
         variance = knowledge.mean * (population.ceiling - knowledge.mean)
     return variance * rows / np.maximum(rows - 1.0, 1e-300)
+
+
+def division_of_error(region: str, error: float, shift: str, population: Population) -> tuple[str, ...]:
+    """Say how a region of that name divides the error probability; nothing for regions that are not ours."""
+    if region == "hoeffding":
+        only_means = shift == "sensitive" or population.two_valued
+        return (
+            f"Region 'hoeffding': the error probability {error:g} is divided equally between lower and upper limits of "
+            f"the mass and upper limits of {'' if only_means else 'variance and '}mean of the loss of every cell.",
+        )
+    if region != "sphere":
+        return ()
+    if shift == "sensitive":
+        return (
+            f"Region 'sphere': of the error probability {error:g} the part {MASS_PART * error:g} covers the cell "
+            "masses together; the rest covers upper limits of the cells' mean losses, in equal parts.",
+        )
+    return (
+        f"Region 'sphere': the error probability {error:g} covers cell masses and losses together; no part is set "
+        "aside for any of them.",
+    )
 
 
 #: The regions that ``region=`` knows by name.

@@ -10,7 +10,9 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from fairbound.attachment import attach
-from fairbound.certificate import Certificate, CertificateCurve
+from fairbound.certificate import Certificate
+from fairbound.checking import check_section
+from fairbound.curve import CertificateCurve
 from fairbound.digits import Digits, gap_up, radius_down
 from fairbound.errors import InputError, shown
 from fairbound.findings import Findings, examine
@@ -18,7 +20,7 @@ from fairbound.markup import Child, data_block, element, raw_block, write
 from fairbound.names import short_name
 from fairbound.opening import curve_section, scale_section, summary_section
 from fairbound.picture import ARROW, CurveScale
-from fairbound.sections import check_section, data_section, loss_words, scope_section
+from fairbound.sections import data_section, loss_words, scope_section
 from fairbound.version import __version__
 from fairbound.worst import WorstCases
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from hashlib import sha256
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from fairbound.attachment import Attachment
-from fairbound.digits import Digits, radius_down
+from fairbound.chance import with_probability
+from fairbound.digits import Digits
 from fairbound.findings import FEW_ROWS, Findings, counts_rows, few_rows
 from fairbound.markup import Child, definitions, element, number_cell, section, table
 from fairbound.names import printable, short_name, shortened
 from fairbound.population import Population
+from fairbound.regions import division_of_error
 
 #: What the losses of this library are called in a sentence.
 LOSS_WORDS = {
@@ -94,12 +94,7 @@ def data_section(findings: Findings, digits: Digits, excluded: Mapping[str, int]
             else f"{loss_words(population)}, without a ceiling",
         ),
         (f"Mean {loss_words(population)} on the data", digits.near(population.loss)),
-        (
-            "Nearest distribution with equal base rates",
-            f"at Hellinger distance {findings.distance:.4f}"
-            + (" (within the limits below)" if _limited(findings) else "")
-            + ". Within smaller distances there is none, and so nothing to certify.",
-        ),
+        ("Nearest distribution with equal base rates", _nearest(findings)),
     ]
     few = few_rows(population)
     header = [("Group", False), ("Label", False), *([("Rows", True)] if counted else [])]
@@ -133,7 +128,24 @@ def data_section(findings: Findings, digits: Digits, excluded: Mapping[str, int]
         definitions(facts),
         table(header, rows, caption),
         _small_note(population, few),
-        _excluded_note(excluded),
+        _excluded_note(population, excluded),
+    )
+
+
+def _nearest(findings: Findings) -> str:
+    """Say how far equal base rates are."""
+    distance, limits = findings.distance, " (within the limits below)" if _limited(findings) else ""
+    level = findings.question.confidence
+    if level is None:
+        return (
+            f"at Hellinger distance {distance:.4f}{limits}. Within smaller distances there is none, and so nothing to "
+            "certify."
+        )
+    if distance == 0:
+        return f"the rows do not exclude that base rates are equal already{limits}: every distance can be certified."
+    return (
+        f"{with_probability(level, findings.population.rows)}, not nearer than {Digits(4).down(distance)}{limits} to "
+        f"{source_words(findings)}. Within smaller distances there is nothing to certify."
     )
 
 
@@ -154,9 +166,10 @@ def _small_note(population: Population, few: np.ndarray[tuple[int, ...], np.dtyp
     return element("div", *parts, class_="note", role="note", id="small-cells") if parts else None
 
 
-def _excluded_note(excluded: Mapping[str, int]) -> Element | None:
-    """Name the rows that were left out before anything was certified."""
-    counts = {reason: count for reason, count in excluded.items() if count}
+def _excluded_note(population: Population, excluded: Mapping[str, int]) -> Element | None:
+    """Name the rows that were left out before anything was certified: those the document counts, and others."""
+    missing = {"a value was missing": population.excluded_rows}
+    counts = {reason: count for reason, count in {**missing, **excluded}.items() if count}
     if not counts:
         return None
     items = (element("li", f"{count:,} rows: ", element("bdi", short_name(why))) for why, count in counts.items())
@@ -175,10 +188,10 @@ def scope_section(findings: Findings) -> Element:
     asked = findings.question
     covered = [
         "Equal base rates: each label has the same share in every group.",
-        "Near the data: the Hellinger distance from the data's distribution is at most rho.",
+        f"Near the data: the Hellinger distance from {source_words(findings)} is at most rho.",
         {
             "sensitive": "Sensitive shifting: only the shares of the cells of group and label change. Inside each cell "
-            "everything stays as in the data.",
+            f"everything stays as in {'that distribution' if findings.sampled else 'the data'}.",
             "general": "General shifting: anything may change, also inside the cells of group and label.",
         }[asked.shift],
     ]
@@ -202,6 +215,7 @@ def scope_section(findings: Findings) -> Element:
         element("p", f"and {left} more.") if left else None,
         element("h3", "Confidence"),
         element("p", _confidence(findings), id="confidence"),
+        *(element("p", sentence) for sentence in _division(findings)),
         element("h3", "Not said"),
         element(
             "p",
@@ -211,82 +225,35 @@ def scope_section(findings: Findings) -> Element:
     )
 
 
+def source_words(findings: Findings) -> str:
+    """Return what the ball lies around: the data or, if they are a sample, what they were drawn from."""
+    return "the distribution that the rows were drawn from" if findings.sampled else "the data's distribution"
+
+
+def _division(findings: Findings) -> tuple[str, ...]:
+    """Say how the error probability is divided: from the region, which the checker knows, not from the sentences."""
+    asked = findings.question
+    if asked.confidence is None:
+        return ()
+    error = float(f"{1.0 - asked.confidence:.12g}")
+    return division_of_error(str(asked.region), error, asked.shift, asked.population)
+
+
 def _confidence(findings: Findings) -> str:
     """Say what chance has to do with it."""
+    level = findings.question.confidence
+    if level is not None:
+        said = "The statement holds" if findings.verification.valid else "It is claimed, without proof, to hold"
+        return (
+            f"{said} {with_probability(level, findings.population.rows)}, for every rho at once. The rows are taken to "
+            "be independent draws from one distribution, held out from training. Whether this draw was one of the "
+            "unlucky ones, nobody can tell from the rows."
+        )
     source = "rows" if findings.population.rows is not None else "statistics"
     return (
         f"The statement is exact for the {source} that were given, which are taken to be the whole distribution. It "
         "makes no allowance for sampling error: other rows from the same source would give somewhat different numbers."
     )
-
-
-def check_section(findings: Findings, attached: Attachment | None) -> Element:
-    """Tell how to check the proof of the certificate that is attached."""
-    found = findings.verification
-    facts = [("Verdict", found.verdict.value)]
-    if found.checked_bound is not None:
-        term = "Largest bound that the proofs give" if findings.curve else "The proof gives the bound"
-        facts.append((term, repr(found.checked_bound)))
-    if found.witness_value is not None:
-        term = "Largest loss that is attained" if findings.curve else "The worst case attains"
-        facts.append((term, repr(found.witness_value)))
-    whole = attached is not None and attached.radii is None
-    facts.append((f"SHA-256 of {'certificate.json' if whole else 'the whole'}", sha256(findings.document).hexdigest()))
-    made = section(
-        "check",
-        "Check it yourself",
-        *_saving(findings, attached),
-        element("pre", element("code", "pip install fairbound\nfairbound verify certificate.json")),
-        element(
-            "p",
-            "The checker is a small program of its own. It takes every number of the certificate as the exact number "
-            "that it is, computes with certain error bounds, and uses nothing of the program that found the bound. It "
-            "was run when this page was made:",
-        ),
-        definitions(facts),
-        element("h3", "What was checked"),
-        element("ul", *(element("li", what) for what in found.checks), id="checks"),
-        element(
-            "p",
-            "That the statistics are those of the data, and the distance of the nearest distribution, are not part of "
-            "the proof; the distance was computed anew from the statistics for this page.",
-            class_="muted",
-        ),
-    )
-    if attached is not None:
-        block = Element("script", {"type": "text/plain", "id": "certificate"})
-        block.text = attached.packed  # base64: nothing in it can end the block
-        made.append(block)
-    return made
-
-
-def _saving(findings: Findings, attached: Attachment | None) -> list[Child]:
-    """Say what is attached, and offer to save it."""
-    size = f"{len(findings.document) / 1e6:.1f} MB"
-    if attached is None:
-        words = (
-            f"The certificate has {size}, too much to be attached. Ask for the file with the SHA-256 below, and run:"
-        )
-        return [element("p", words, id="not-attached")]
-    words = "Save the certificate that is attached to this page, and check its proof yourself:"
-    if attached.radii is not None:
-        radii = ", ".join(radius_down(rho) for rho in attached.radii[:MOST_REASONS])
-        words = (
-            f"The whole curve has {size}, too much to be attached. Attached are {len(attached.radii)} of its "
-            f"{len(findings.certificates)} certificates (rho = {radii}); ask for the file with the SHA-256 below for "
-            "the whole. Save the attached ones, and check their proofs yourself:"
-        )
-    return [
-        element("p", words),
-        element(
-            "p",
-            element("button", "Save certificate.json", type="button", id="download", class_="needs-script"),
-            element("span", "Saving needs JavaScript, which is switched off here.", class_="no-script muted"),
-            " ",
-            element("span", role="status", id="download-status", class_="muted"),
-            class_="screen-only",
-        ),
-    ]
 
 
 def _limited(findings: Findings) -> bool:

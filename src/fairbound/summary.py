@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fairbound.certificate import Certificate, CertificateCurve
+from fairbound.certificate import Certificate
+from fairbound.chance import with_probability
+from fairbound.curve import CertificateCurve
 from fairbound.overview import cell_rows, change_rows
 from fairbound.population import Population
 from fairbound.table import text_table
@@ -23,34 +25,41 @@ def describe_worst_case(certificate: Certificate) -> str:
     return text_table(*change_rows(certificate.population, certificate.witness.mass))
 
 
-def sampling_lines(certificate: Certificate) -> list[str]:
-    """Return how sure the statement is if the data are a sample; nothing otherwise."""
+def _attained_lines(certificate: Certificate) -> list[str]:
+    """Say what a distribution that was found attains and, if the data are a sample, how sure the bound is."""
+    relation = "exceeds" if certificate.gap > certificate.tol else "is within"
+    gap = f"  the gap, {certificate.gap:.1e}, {relation} the tolerance {certificate.tol:g}."
     if certificate.confidence is None:
-        return []
+        return [f"  and a worst-case distribution has {certificate.attained!r};", gap]
     rows, region = certificate.population.rows, certificate.region
     return [
-        f"  The bound holds with probability {certificate.confidence:g} or more over the draw of the {rows} rows "
-        f"(region {region!r})."
+        f"  {with_probability(certificate.confidence, rows)} (region {region!r}).",
+        f"  A distribution in the larger ball that allows for sampling error has {certificate.attained!r};",
+        f"{gap} The true worst case may be smaller.",
     ]
+
+
+def worst_case_title(certificate: Certificate) -> str:
+    """Say what the worst case is one of."""
+    return "The worst case that was found" + (
+        "" if certificate.confidence is None else ", in the larger ball that allows for sampling error"
+    )
 
 
 def show_certificate(certificate: Certificate) -> str:
     """Return a certificate in words."""
     population = certificate.population
-    relation = "exceeds" if certificate.gap > certificate.tol else "is within"
     return "\n".join(
         [
             f"Certificate, {certificate.shift} shifting, rho = {certificate.rho!r}",
             "",
             f"  The {population.loss_name} of the model is at most {certificate.bound!r}",
-            f"  and a worst-case distribution has {certificate.attained!r};",
-            f"  the gap, {certificate.gap:.1e}, {relation} the tolerance {certificate.tol:g}.",
-            *sampling_lines(certificate),
+            *_attained_lines(certificate),
             "",
             "The data",
             describe_population(population),
             "",
-            "The worst case that was found",
+            worst_case_title(certificate),
             describe_worst_case(certificate),
             "",
             "What this rests on",
@@ -62,10 +71,8 @@ def show_certificate(certificate: Certificate) -> str:
 def show_curve(curve: CertificateCurve) -> str:
     """Return a curve in words."""
     first = next(iter(curve), None)
-    parts = ["Certificates at several radii", "", describe_curve(curve), ""]
-    parts.append(f"The nearest distribution with equal base rates is at Hellinger distance {curve.distance!r}.")
+    parts = ["Certificates at several radii", "", describe_curve(curve), "", *curve.sentences()]
     if first is not None:
-        parts += sampling_lines(first)
         parts += ["", "The data", describe_population(first.population), "", "What this rests on"]
         parts += [f"  * {sentence}" for sentence in first.assumptions]
     return "\n".join(parts)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairbound.names import printable
+
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[object]], *, indent: int = 2) -> str:
     """Return aligned columns: words to the left, numbers to the right."""
-    cells = [[str(value) for value in row] for row in rows]
+    cells = [[" ".join(printable(str(value)).split()) for value in row] for row in rows]
     widths = [max(len(column) for column in columns) for columns in zip(header, *cells, strict=True)]
     numeric = [
         all(row[i].replace(".", "").replace("-", "").replace("%", "").isdigit() for row in cells)

@@ -9,7 +9,7 @@ import numpy as np
 from fairbound.certificate import Certificate
 from fairbound.digits import Digits, radius_down, signed
 from fairbound.findings import worst_losses
-from fairbound.markup import element, number_cell, section, table
+from fairbound.markup import Child, element, number_cell, section, table
 from fairbound.picture import move_picture, move_place
 from fairbound.sections import loss_words, shown_name
 
@@ -32,8 +32,10 @@ class WorstCases:
         moved = np.abs(self.after - self.before).max(axis=0)
         self.cells = np.sort(np.argsort(-moved, kind="stable")[:MOST_CELLS])
         self.top = float(max(self.before[self.cells].max(), self.after[:, self.cells].max())) or 1.0
-        # Under sensitive shifting nothing changes inside the cells, nor do their losses.
-        losses = None if certificates[0].shift == "sensitive" else worst_losses(certificates)
+        self.sampled = certificates[0].stand_in is not None
+        # Under sensitive shifting nothing changes inside the cells; nor do their losses, if they are known.
+        same = certificates[0].shift == "sensitive" and not self.sampled
+        losses = None if same else worst_losses(certificates)
         self.losses = None if losses is None else np.stack([cell.ravel() for cell in losses])
 
     def grows_most(self, index: int) -> int:
@@ -103,11 +105,7 @@ class WorstCases:
             "The worst case that was found",
             element(
                 "p",
-                "This distribution, within Hellinger distance ",
-                element("strong", rho, data_show="rho"),
-                " of the data, has equal base rates and the largest loss that was found. "
-                if proved
-                else " of the data, is what the document names as the worst case; it was not accepted. ",
+                *self._introduction(element("strong", rho, data_show="rho"), proved=proved),
                 "Cells that grow are those of which the model meets more than in the data.",
                 element("span", " Choose another distance above to see its worst case.", class_="screen-only")
                 if len(self.certificates) > 1
@@ -115,3 +113,22 @@ class WorstCases:
             ),
             table(header, rows, caption),
         )
+
+    def _introduction(self, rho: Element, *, proved: bool) -> list[Child]:
+        """Say which distribution this is."""
+        if not self.sampled:
+            after = (
+                " of the data, has equal base rates and the largest loss that was found. "
+                if proved
+                else " of the data, is what the document names as the worst case; it was not accepted. "
+            )
+            return ["This distribution, within Hellinger distance ", rho, after]
+        if not proved:
+            return ["At rho = ", rho, " this is what the document names as the worst case; it was not accepted. "]
+        return [
+            "The rows are a sample, so the ball of radius ",
+            rho,
+            " lies around a distribution that is not known exactly. This distribution has equal base rates and the "
+            "largest loss that was found in a larger ball, around the data, which allows for sampling error; losses "
+            "inside the cells are upper limits. The true worst case may be milder. ",
+        ]

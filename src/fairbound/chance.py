@@ -1,0 +1,39 @@
+"""What chance has to do with a statement, in words: nothing if the rows are all there is, else a confidence."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_FLOOR, Decimal
+
+
+def percent_down(confidence: float) -> str:
+    """Write a probability in per cent as the user did, or cut to six decimals: never more than it is."""
+    written = 100 * Decimal(repr(float(confidence)))
+    cut = min(written, written.quantize(Decimal("0.000001"), ROUND_FLOOR))
+    return f"{(cut if cut > 0 else written).normalize():f}%"
+
+
+def with_probability(confidence: float, rows: int | None) -> str:
+    """Say how sure a statement is."""
+    return f"with probability at least {percent_down(confidence)} over the draw of {_rows(rows)}"
+
+
+def _rows(rows: int | None) -> str:
+    return "the rows" if rows is None else f"the {rows:,} rows"  # a stranger's document may not tell their number
+
+
+def nearest_sentence(distance: float, confidence: float | None, rows: int | None, *, limited: bool = False) -> str:
+    """Say how far the nearest distribution in question is, or how far it is at least if P is known by a sample."""
+    what = "distribution with equal base rates" + (" within the limits" if limited else "")
+    if confidence is None:
+        return f"The nearest {what} is at Hellinger distance {distance:.6f}."
+    if distance == 0:
+        return (
+            f"{_rows(rows).capitalize()} do not exclude that the distribution they were drawn from is itself a {what}: "
+            "every rho can be certified."
+        )
+    least = math.floor(distance * 1e6) / 1e6
+    return (
+        f"{with_probability(confidence, rows).capitalize()}, no {what} is nearer than Hellinger distance {least:.6f} "
+        "to the distribution that they were drawn from."
+    )

@@ -1,0 +1,238 @@
+"""``fairbound certify`` and ``fairbound radius``: from a file of rows to bounds."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from fairbound.certificate import Certificate
+from fairbound.certify import certify, certify_curve, largest_certified_rho
+from fairbound.chance import percent_down
+from fairbound.cli.options import (
+    add_data_options,
+    add_output_options,
+    add_question_options,
+    number,
+    question,
+    radii,
+    read_population,
+)
+from fairbound.cli.output import ProblemError, check_outputs, complain, progress, say, write_file
+from fairbound.cli.results import (
+    as_json,
+    certificate_facts,
+    closing_lines,
+    curve_lines,
+    population_facts,
+    population_lines,
+    warnings_of,
+    worst_case_lines,
+)
+from fairbound.cli.words import for_command
+from fairbound.curve import CertificateCurve
+from fairbound.digits import Digits, radius_down
+from fairbound.errors import InputError, SmallCellWarning, ThresholdError
+from fairbound.population import Population
+
+Answer = TypeVar("Answer")
+
+CERTIFY_EXAMPLES = """\
+examples:
+  fairbound certify predictions.csv --label income --prediction yhat --group sex --rho 0.1 --rho 0.2
+  fairbound certify predictions.csv --label income --prediction yhat --group sex --group race \\
+      --rho 0.05:0.5:0.05 --shift sensitive --json certificate.json --html report.html
+  fairbound certify test.parquet --label y --probability p --group sex --loss jsd --rho 0.2 --confidence 0.95
+  fairbound certify predictions.csv --label y --prediction yhat --group sex --rho 0.1 --fail-above 0.25
+
+exit status:
+  0  done
+  1  with --fail-above: the bound exceeds it at some rho
+  2  bad usage or data, or nothing to certify at any rho given; one line tells what
+"""
+
+RADIUS_EXAMPLES = """\
+examples:
+  fairbound radius predictions.csv --label income --prediction yhat --group sex --max-loss 0.25
+  fairbound radius test.parquet --label y --loss-column cost --ceiling 2 --group sex --max-loss 0.5 --fail-below 0.1
+
+exit status:
+  0  done
+  1  no rho keeps the loss, or with --fail-below: the largest one that does is smaller
+  2  bad usage or data; one line tells what
+"""
+
+
+def add_certify(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``certify``."""
+    parser.epilog = CERTIFY_EXAMPLES
+    add_data_options(parser)
+    parser.add_argument(
+        "--rho",
+        required=True,
+        action="append",
+        type=radii,
+        metavar="RHO",
+        help="radius: Hellinger distance from the data, between 0 and 1; several, or FIRST:LAST:STEP",
+    )
+    add_question_options(parser)
+    add_output_options(parser)
+    parser.add_argument("--fail-above", type=number, metavar="X", help="exit with status 1 if a bound exceeds X")
+    parser.set_defaults(run=run_certify)
+
+
+def add_radius(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``radius``."""
+    parser.epilog = RADIUS_EXAMPLES
+    add_data_options(parser)
+    parser.add_argument("--max-loss", required=True, type=number, metavar="X", help="the loss to stay below")
+    add_question_options(parser)
+    add_output_options(parser)
+    parser.add_argument("--fail-below", type=number, metavar="RHO", help="exit with status 1 if the radius is smaller")
+    parser.set_defaults(run=run_radius)
+
+
+def run_certify(arguments: argparse.Namespace) -> int:
+    """Certify at the radii given."""
+    check_outputs(arguments.file, (arguments.json, arguments.html))
+    population = read_population(arguments)
+    rhos = list(dict.fromkeys(rho for several in arguments.rho for rho in several))
+    with progress(f"certifying at {len(rhos)} radii"):
+        curve = _asked(certify_curve, population, rhos, arguments)
+    if not any(curve.feasible):
+        limited = arguments.group_skew is not None or arguments.label_skew is not None
+        message = (
+            f"nothing to certify: {'at this confidence ' if arguments.confidence is not None else ''}no distribution "
+            f"with equal base rates{' within the limits' if limited else ''} is nearer than {curve.distance:.6f}, and "
+            f"the largest --rho is {max(rhos):g}; use a larger one"
+        )
+        raise ProblemError(message)
+    certificates = list(curve)
+    exceeded = [c for c in certificates if arguments.fail_above is not None and c.bound > arguments.fail_above]
+    cautions = warnings_of(population, certificates)
+    result = certificates[0] if len(rhos) == 1 else curve
+    _write(result, arguments)
+    if arguments.format == "json":
+        facts = {
+            "population": population_facts(population),
+            "question": question(arguments),
+            "distance": curve.distance,
+            "results": [
+                {"rho": float(rho), "feasible": False} if c is None else certificate_facts(c)
+                for rho, c in zip(curve.rho, curve.certificates, strict=True)
+            ],
+            "fail_above": arguments.fail_above,
+            "exceeded": [c.rho for c in exceeded],
+            "warnings": cautions,
+            "assumptions": list(certificates[0].assumptions),
+        }
+        say(as_json("certify", arguments.file, facts))
+    else:
+        say(
+            *population_lines(arguments.file, population),
+            "",
+            *curve_lines(curve, (arguments.shift, arguments.support)),
+            "",
+            *worst_case_lines(certificates[-1] if len(rhos) == 1 else max(certificates, key=lambda c: c.rho)),
+            *closing_lines(cautions, certificates[0].assumptions),
+            *_written(arguments),
+        )
+    return _judge(exceeded, curve, arguments)
+
+
+def _judge(exceeded: Sequence[Certificate], curve: CertificateCurve, arguments: argparse.Namespace) -> int:
+    """Tell whether a bound is too large; radii without anything to certify cannot be."""
+    if arguments.fail_above is None:
+        return 0
+    barred = [radius_down(rho) for rho, c in zip(curve.rho, curve.certificates, strict=True) if c is None]
+    if barred:
+        complain(f"nothing to certify, and so nothing to fail, at rho = {', '.join(barred[:20])}")
+    if not exceeded:
+        return 0
+    digits = Digits(6)
+    radii_named = ", ".join(f"{radius_down(c.rho)} ({digits.up(c.bound)})" for c in exceeded[:20])
+    hint = ""
+    if all(c.attained <= arguments.fail_above for c in exceeded):
+        hint = "; no distribution was found that does, so a larger --budget may help"
+    complain(f"the bound exceeds {arguments.fail_above:g} at rho = {radii_named}{hint}")
+    return 1
+
+
+def run_radius(arguments: argparse.Namespace) -> int:
+    """Find the largest radius that keeps a loss."""
+    check_outputs(arguments.file, (arguments.json, arguments.html))
+    population = read_population(arguments)
+    try:
+        with progress("searching for the largest radius"):
+            rho = _asked(largest_certified_rho, population, arguments.max_loss, arguments)
+            certificate = _asked(certify, population, rho, arguments)
+    except ThresholdError as error:
+        complain(for_command(str(error)))
+        return 1
+    cautions = warnings_of(population, [certificate])
+    _write(certificate, arguments)
+    if arguments.format == "json":
+        facts = {
+            "population": population_facts(population),
+            "question": question(arguments),
+            "max_loss": arguments.max_loss,
+            "radius": rho,
+            "result": certificate_facts(certificate),
+            "fail_below": arguments.fail_below,
+            "warnings": cautions,
+            "assumptions": list(certificate.assumptions),
+        }
+        say(as_json("radius", arguments.file, facts))
+    else:
+        sure = (
+            "" if arguments.confidence is None else f" (with probability at least {percent_down(arguments.confidence)})"
+        )
+        say(
+            *population_lines(arguments.file, population),
+            "",
+            f"The loss stays at or below {arguments.max_loss:g} up to rho = {radius_down(rho)}{sure}.",
+            f"There the bound is {certificate.bound!r}.",
+            "",
+            *worst_case_lines(certificate),
+            *closing_lines(cautions, certificate.assumptions),
+            *_written(arguments),
+        )
+    if arguments.fail_below is not None and rho < arguments.fail_below:
+        complain(f"the largest radius, {radius_down(rho)}, is below {arguments.fail_below:g}")
+        return 1
+    return 0
+
+
+def _asked(verb: Callable[..., Answer], population: Population, about: object, arguments: argparse.Namespace) -> Answer:
+    """Put the question; cells with few rows are named with the results."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SmallCellWarning)
+            return verb(population, about, **question(arguments))
+    except InputError as error:
+        raise ProblemError(for_command(str(error))) from None
+
+
+def _write(result: Certificate | CertificateCurve, arguments: argparse.Namespace) -> None:
+    """Write the files that were asked for; the page is checked while it is made."""
+    if arguments.json or arguments.html:
+        text = result.to_json()
+        if arguments.json:
+            write_file(arguments.json, text)
+        if arguments.html:
+            from fairbound.findings import examine  # noqa: PLC0415 (only where a page is asked for)
+            from fairbound.report import render  # noqa: PLC0415 (likewise)
+
+            with progress("checking the proof and making the page"):
+                write_file(arguments.html, render(examine(text)))
+
+
+def _written(arguments: argparse.Namespace) -> list[str]:
+    """Say what was written and what to do with it."""
+    lines = [""] if arguments.json or arguments.html else []
+    if arguments.json:
+        lines.append(f"Written: {arguments.json}, with the proof; check it with: fairbound verify {arguments.json}")
+    if arguments.html:
+        lines.append(f"Written: {arguments.html}, a page to show to others")
+    return lines

@@ -1,0 +1,222 @@
+"""The options that ``certify`` and ``radius`` share: which file and columns, and which question."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from fairbound.cli.output import ProblemError, progress, unreadable
+from fairbound.cli.tables import names_of_numbers, open_table
+from fairbound.cli.words import for_command
+from fairbound.errors import InputError
+from fairbound.losses import LOSSES
+from fairbound.population import Population
+from fairbound.regions import REGIONS
+
+#: More radii than these are a slip of the hand.
+MOST_RADII = 10_000
+
+
+def number(text: str) -> float:
+    """Read a number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value):
+        message = f"{text!r} is not a number"
+        raise argparse.ArgumentTypeError(message)
+    return value
+
+
+def whole(text: str) -> int:
+    """Read a whole number."""
+    if not text.isdecimal():
+        message = f"{text!r} is not a whole number"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)
+
+
+def radii(text: str) -> list[float]:
+    """Read one radius, or an even sequence of them: first:last:step."""
+    if ":" not in text:
+        return [number(text)]
+    try:
+        first, last, step = map(Decimal, text.split(":"))
+        if not (all(v.is_finite() for v in (first, last, step)) and step > 0 and first <= last):
+            raise ValueError
+    except (InvalidOperation, ValueError):
+        message = f"{text!r} is neither a number nor FIRST:LAST:STEP such as 0.05:0.5:0.05"
+        raise argparse.ArgumentTypeError(message) from None
+    count = int((last - first) / step) + 1
+    if count > MOST_RADII:
+        message = f"{text!r} means {count:,} radii; at most {MOST_RADII:,} are taken"
+        raise argparse.ArgumentTypeError(message)
+    return [float(first + step * i) for i in range(count)]
+
+
+def add_data_options(parser: argparse.ArgumentParser) -> None:
+    """Add the file and what its columns hold."""
+    parser.add_argument(
+        "file", metavar="FILE", help="CSV (also .gz, .bz2, .xz), Parquet or Arrow; - reads CSV from stdin"
+    )
+    data = parser.add_argument_group("the columns")
+    data.add_argument("--label", required=True, metavar="COLUMN", help="true labels")
+    data.add_argument(
+        "--group",
+        required=True,
+        action="append",
+        metavar="COLUMN",
+        help="the sensitive attribute; several give intersectional groups",
+    )
+    model = data.add_mutually_exclusive_group(required=True)
+    model.add_argument("--prediction", metavar="COLUMN", help="predicted labels")
+    model.add_argument(
+        "--probability",
+        action="append",
+        metavar="[LABEL=]COLUMN",
+        help="the probability of a label, or of the second in sorted order; with three or more labels one for each",
+    )
+    model.add_argument("--loss-column", metavar="COLUMN", help="losses that are computed already")
+    data.add_argument(
+        "--loss",
+        metavar="NAME",
+        help=f"the loss: {', '.join(LOSSES)} (default: zero_one of predictions, brier of probabilities); with "
+        "--loss-column what to call it",
+    )
+    data.add_argument("--clip", type=number, metavar="X", help="cut the loss of probabilities off at X")
+    data.add_argument("--ceiling", type=number, metavar="X", help="largest possible loss in --loss-column (default: 1)")
+    data.add_argument("--weight", metavar="COLUMN", help="row weights")
+    data.add_argument(
+        "--missing",
+        choices=["refuse", "drop"],
+        default="refuse",
+        help="rows that lack a value in a column that is used (default: %(default)s)",
+    )
+    text = parser.add_argument_group("CSV files")
+    text.add_argument("--na", action="append", default=[], metavar="TEXT", help="a text that means: no value")
+    text.add_argument("--delimiter", metavar="CHARACTER", help="between fields (default: comma; tab in .tsv)")
+    text.add_argument("--encoding", default="utf-8", metavar="NAME", help="of the text (default: %(default)s)")
+
+
+def add_question_options(parser: argparse.ArgumentParser) -> None:
+    """Add what is asked."""
+    asked = parser.add_argument_group("the question")
+    asked.add_argument(
+        "--shift",
+        choices=["general", "sensitive"],
+        default="general",
+        help="what may change: anything, or only the shares of groups and labels (default: %(default)s)",
+    )
+    asked.add_argument("--group-skew", type=number, metavar="X", help="largest difference between two group shares")
+    asked.add_argument("--label-skew", type=number, metavar="X", help="largest difference between two label shares")
+    asked.add_argument(
+        "--support",
+        choices=["any", "observed"],
+        default="any",
+        help="losses that may occur in a cell (default: %(default)s)",
+    )
+    asked.add_argument(
+        "--empty-cells",
+        choices=["refuse", "ceiling"],
+        default="refuse",
+        help="cells without rows: refuse, or assume the worst loss (default: %(default)s)",
+    )
+    asked.add_argument(
+        "--confidence",
+        type=number,
+        metavar="X",
+        help="allow for sampling error: the bound holds with this probability, such as 0.95",
+    )
+    asked.add_argument(
+        "--region",
+        choices=list(REGIONS),
+        default="auto",
+        help="how a sample speaks of its source (default: %(default)s)",
+    )
+    asked.add_argument("--tol", type=number, default=1e-6, metavar="X", help="the gap to aim at (default: %(default)s)")
+    asked.add_argument("--budget", type=whole, metavar="N", help="pieces the search may use (default: by size)")
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Add where results go."""
+    output = parser.add_argument_group("the results")
+    output.add_argument("--json", metavar="FILE", help="write the certificate, with its proof: fairbound verify FILE")
+    output.add_argument("--html", metavar="FILE", help="write a page to show to others")
+    output.add_argument(
+        "--format", choices=["text", "json"], default="text", help="what to print (default: %(default)s)"
+    )
+
+
+def read_population(arguments: argparse.Namespace) -> Population:
+    """Read the file as the options say."""
+    file = arguments.file
+    delimiter = _delimiter(arguments.delimiter)
+    frame = open_table(file, delimiter=delimiter, encoding=arguments.encoding, missing=frozenset(arguments.na))
+    try:
+        with progress(f"reading {file}"):
+            return Population.from_frame(
+                frame,
+                label=arguments.label,
+                group=arguments.group,
+                prediction=arguments.prediction,
+                probability=_probability(arguments, frame),
+                loss=arguments.loss_column,
+                weight=arguments.weight,
+                loss_name=arguments.loss,
+                clip=arguments.clip,
+                ceiling=arguments.ceiling,
+                missing=arguments.missing,
+            )
+    except InputError as error:
+        message = f"{'standard input' if file == '-' else file}: {for_command(str(error))}"
+        raise ProblemError(message) from None
+    except OSError as error:
+        raise unreadable(file, error) from None
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":  # of Polars; not an Exception
+            message = f"{file} cannot be read: its engine gave up ({error})"
+            raise ProblemError(message) from None
+        raise
+
+
+def question(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the question as the library's verbs take it."""
+    names = ("shift", "group_skew", "label_skew", "support", "empty_cells", "confidence", "region", "tol", "budget")
+    return {name: getattr(arguments, name) for name in names}
+
+
+def _delimiter(given: str | None) -> str | None:
+    found = {"\\t": "\t", "tab": "\t"}.get(given or "", given)
+    if found is not None and len(found) != 1:
+        message = f"--delimiter {given!r} must be one character, or tab"
+        raise ProblemError(message)
+    return found
+
+
+def _probability(arguments: argparse.Namespace, frame: Any) -> str | list[str] | dict[Any, str] | None:
+    """Read the columns of probabilities: one, several in the order of the labels, or each with its label."""
+    given: list[str] | None = arguments.probability
+    if given is None:
+        return None
+    named = [text.partition("=") for text in given]
+    if not any(mark for _, mark, _ in named):
+        return given[0] if len(given) == 1 else given
+    if not all(mark for _, mark, _ in named):
+        message = "--probability: give the label with every column (LABEL=COLUMN), or with none"
+        raise ProblemError(message)
+    try:
+        kind = int if names_of_numbers(frame, arguments.label) else str
+        found = {kind(label): column for label, _, column in named}
+    except ValueError:
+        message = f"--probability: column {arguments.label!r} holds whole numbers, so labels must be such"
+        raise ProblemError(message) from None
+    except Exception as error:  # a lazy frame is read here for the first time: its engine has errors of its own
+        message = f"{arguments.file} cannot be read: {' '.join(str(error).split())[:300]}"
+        raise ProblemError(message) from None
+    if len(found) < len(named):
+        message = "--probability names a label twice"
+        raise ProblemError(message)
+    return found

@@ -1,0 +1,129 @@
+"""What commands print, read and write."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+
+from fairbound.names import printable, shortened
+from fairbound.strict import MOST_CHARACTERS
+
+#: Work that takes longer than this, in seconds, is worth a word.
+PATIENCE = 1.0
+
+
+class ProblemError(Exception):
+    """Something a person can mend: one line on the standard error, and exit status 2."""
+
+
+def say(*lines: str) -> None:
+    """Print lines, if there are any; names come from strangers' data, so nothing may steer the terminal."""
+    for line in lines:
+        print("\n".join(map(printable, line.split("\n"))))  # noqa: T201 (the output of a command)
+    sys.stdout.flush()  # what goes wrong is said after it
+
+
+def complain(text: str) -> None:
+    """Print one line on the standard error."""
+    line = " ".join(printable(text).split())
+    print(f"fairbound: {shortened(line, 2000)}", file=sys.stderr)  # noqa: T201 (the message of a command)
+
+
+def paragraphs(texts: Iterable[str], mark: str = "* ") -> list[str]:
+    """Return texts, as points of a list if there is a mark, wrapped to the width of the terminal."""
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    first, rest = (f"  {mark}", "  " + " " * len(mark)) if mark else ("", "")
+    return [
+        textwrap.fill(text, max(width, 40), initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+        for text in texts
+    ]
+
+
+def read_file(path: str) -> bytes:
+    """Return a file's bytes, refusing what is too large to be a certificate."""
+    file = Path(path)
+    try:
+        if file.stat().st_size > MOST_CHARACTERS:
+            message = f"{path} has {file.stat().st_size:,} bytes; at most {MOST_CHARACTERS:,} are read"
+            raise ProblemError(message)
+        return file.read_bytes()
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: str, error: OSError | ValueError) -> ProblemError:
+    """Return the problem of a file that cannot be read."""
+    return ProblemError(f"{path} cannot be read: {_reason(error)}")
+
+
+def unwritable(path: object, error: OSError | ValueError) -> ProblemError:
+    """Return the problem of a file that cannot be written."""
+    return ProblemError(f"{path} cannot be written: {_reason(error)}")
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return str((error.strerror if isinstance(error, OSError) else None) or error)
+
+
+def check_outputs(source: str, outputs: Iterable[str | None]) -> None:
+    """Find out before the work, not after it, that a file cannot be written."""
+    taken: list[Path] = []
+    for output in outputs:
+        if output is None:
+            continue
+        try:
+            taken = taken or [Path(source).resolve()]
+            file = Path(output).resolve()
+            if file in taken:
+                message = f"{output} is named twice; choose another file"
+                raise ProblemError(message)
+            taken.append(file)
+            existed = file.exists()
+            with file.open("ab"):
+                pass
+            if not existed:
+                file.unlink()
+        except (OSError, ValueError) as error:
+            raise unwritable(output, error) from None
+
+
+def write_file(path: str | Path, text: str) -> None:
+    """Write a text."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise unwritable(path, error) from None
+
+
+@contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Tell, on a terminal, what takes long and for how long it has; nothing stays there when it is done."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+
+    def tell() -> None:
+        start, wait, width = monotonic(), PATIENCE, 0
+        while not done.wait(wait):
+            line = f"{printable(what)} ... {monotonic() - start:.0f} s"
+            wait, width = 0.5, max(width, len(line))
+            sys.stderr.write(f"\r{line}")
+            sys.stderr.flush()
+        if width:
+            sys.stderr.write("\r" + " " * width + "\r")
+            sys.stderr.flush()
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()

@@ -1,0 +1,125 @@
+"""The parser of all commands, and what happens to errors."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from fairbound import __version__
+from fairbound.cli.certifying import add_certify, add_radius
+from fairbound.cli.completion import add_completion
+from fairbound.cli.demonstration import add_demo
+from fairbound.cli.documents import add_report, add_show, add_verify
+from fairbound.cli.output import ProblemError, complain
+from fairbound.errors import InfeasibleError, InputError
+from fairbound.strict import MalformedError
+
+#: The ends that are not the command's own: bad usage or data, a defect of ours, and the two signals of the shell.
+BAD, DEFECT, INTERRUPTED, PIPE_CLOSED = 2, 70, 130, 141
+
+EXAMPLES = """\
+examples:
+  fairbound demo
+  fairbound certify predictions.csv --label income --prediction yhat --group sex --rho 0.1 --json certificate.json
+  fairbound verify certificate.json
+
+fairbound COMMAND --help tells more.
+"""
+
+#: What each command is for, and what adds its options.
+COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
+    "certify": ("bound a model's loss, from a file of its predictions", add_certify),
+    "radius": ("find the largest radius that keeps a loss", add_radius),
+    "verify": ("check the proof of a certificate, from the document alone", add_verify),
+    "show": ("print a certificate for a person", add_show),
+    "report": ("make a page about a certificate, to show to others", add_report),
+    "demo": ("certify a model on data that ships with the package", add_demo),
+    "completion": ("print a script that completes commands and options in a shell", add_completion),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        text = f"{message} (see {self.prog} --help)"
+        raise ProblemError(text)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    top = _Parser(
+        prog="fairbound",
+        description="Certificates, with proof, of a model's largest loss where all groups have equal base rates.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"fairbound {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (purpose, add_options) in COMMANDS.items():
+        add_options(
+            commands.add_parser(
+                name,
+                help=purpose,
+                description=f"{purpose[0].upper()}{purpose[1:]}.",
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+                allow_abbrev=False,
+            )
+        )
+    return top
+
+
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parse; an option that does not exist is named with those that look like it."""
+    top = parser()
+    chosen, unknown = top.parse_known_args(arguments)
+    if unknown:
+        (commands,) = (a for a in top._actions if isinstance(a, argparse._SubParsersAction))
+        options = [o for action in commands.choices[chosen.command]._actions for o in action.option_strings]
+        close = difflib.get_close_matches(unknown[0].partition("=")[0], options, n=2)
+        hint = f"; did you mean {' or '.join(close)}?" if close else ""
+        message = f"{chosen.command} does not know {unknown[0]!r}{hint} (see fairbound {chosen.command} --help)"
+        raise ProblemError(message)
+    return chosen
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may lack a name's letters
+    try:
+        chosen = _parsed(arguments)
+        status: int = chosen.run(chosen)
+        sys.stdout.flush()
+    except (ProblemError, MalformedError, InputError, InfeasibleError) as error:
+        complain(str(error))
+        return BAD
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _close_quietly()
+        return PIPE_CLOSED
+    except MemoryError:
+        complain("there is not enough memory for this")
+        return BAD
+    except Exception as error:
+        if os.environ.get("FAIRBOUND_TRACEBACK"):
+            raise
+        complain(
+            f"unexpected {type(error).__name__}: {error}; this is a defect of fairbound: please report it, with what "
+            "FAIRBOUND_TRACEBACK=1 in the environment makes it print"
+        )
+        return DEFECT
+    return status
+
+
+def _close_quietly() -> None:
+    """Send what is still to be printed nowhere: nobody reads it, and Python would complain at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

@@ -1,0 +1,188 @@
+"""Results for people and for programs: what was read, what was certified, and what to be careful about."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fairbound.certificate import Certificate, Status
+from fairbound.cli.output import paragraphs
+from fairbound.curve import CertificateCurve
+from fairbound.digits import radius_down
+from fairbound.document import write_population
+from fairbound.findings import FEW_ROWS, few_rows
+from fairbound.names import short_name
+from fairbound.population import Population
+from fairbound.summary import describe_population, describe_worst_case, worst_case_title
+from fairbound.table import text_table
+from fairbound.version import __version__
+
+#: More cells than these are not listed on a terminal.
+MOST_CELLS = 60
+
+#: Names that programs write where there is no value.
+LIKE_MISSING = {"na", "n/a", "nan", "null", "none", "?", "unknown", "missing", "<na>"}
+
+MEANING = {
+    ("general", "any"): "anything may change, also inside the cells of group and label (general shifting)",
+    ("general", "observed"): "anything may change, but no loss occurs that was not observed in its cell (general "
+    "shifting, observed support)",
+    ("sensitive", "any"): "only the shares of the cells of group and label change (sensitive shifting)",
+    ("sensitive", "observed"): "only the shares of the cells of group and label change (sensitive shifting)",
+}
+
+
+def population_lines(source: str, population: Population) -> list[str]:
+    """Return what was read."""
+    ceiling = f"at most {population.ceiling:g}" if math.isfinite(population.ceiling) else "without a ceiling"
+    table = describe_population(population).split("\n")
+    left = len(table) - 2 - MOST_CELLS
+    return [
+        f"{source}: {population.rows:,} rows, {len(population.groups)} groups, {len(population.labels)} labels",
+        f"loss {short_name(population.loss_name)}: {population.loss:.4f} on the data, {ceiling}",
+        "",
+        *table[: MOST_CELLS + 2],
+        *([f"  and {left} more cells"] if left > 0 else []),
+    ]
+
+
+def curve_lines(curve: CertificateCurve, arguments_shift: tuple[str, str]) -> list[str]:
+    """Return the bounds at all radii, and which cells grow most."""
+    first = next(iter(curve))
+    header, rows = curve.table()
+    grown = ["" if c is None else _growing(c) for c in curve.certificates]
+    centre = "the data" if first.confidence is None else "the distribution that the rows were drawn from"
+    limits = "".join(
+        f"; any two {what} shares differ by at most {skew:g}"
+        for what, skew in (("group", first.group_skew), ("label", first.label_skew))
+        if skew is not None
+    )
+    return [
+        *paragraphs(curve.sentences(), mark=""),
+        "",
+        *paragraphs(
+            [
+                f"Over every distribution with equal base rates within Hellinger distance rho of {centre}, where "
+                f"{MEANING[arguments_shift]}{limits}:"
+            ],
+            mark="",
+        ),
+        text_table([*header, "cells that grow most"], [[*row, g] for row, g in zip(rows, grown, strict=True)]),
+    ]
+
+
+def worst_case_lines(certificate: Certificate) -> list[str]:
+    """Return the worst case at one radius."""
+    table = describe_worst_case(certificate).split("\n")
+    left = len(table) - 2 - MOST_CELLS
+    return [
+        f"{worst_case_title(certificate)}, rho = {radius_down(certificate.rho)}",
+        *table[: MOST_CELLS + 2],
+        *([f"  and {left} more cells"] if left > 0 else []),
+    ]
+
+
+def _growing(certificate: Certificate, most: int = 2) -> str:
+    """Name the cells whose share grows most."""
+    population = certificate.population
+    change = certificate.witness.mass - population.mass
+    labels = len(population.labels)
+    cells = [c for c in np.argsort(-change, axis=None, kind="stable")[:most] if change.flat[c] > 5e-5]
+    return ", ".join(
+        f"{short_name(population.groups[c // labels], 30)} {short_name(population.labels[c % labels], 30)} "
+        f"{change.flat[c]:+.4f}"
+        for c in cells
+    )
+
+
+def warnings_of(population: Population, certificates: Sequence[Certificate]) -> list[str]:
+    """Name what a reader should know: few rows, no rows, rows left out, names that look like gaps, loose bounds."""
+    said = []
+    small = [
+        (population.groups[s], population.labels[y], population.weight[s, y])
+        for s, y in np.argwhere(few_rows(population))
+    ]
+    if small:
+        named = [f"{short_name(g)} {short_name(y)} ({n:.0f})" for g, y, n in small]
+        said.append(f"Fewer than {FEW_ROWS} rows, so share and loss rest on little: {_listed(named)}.")
+    if population.empty_cells:
+        named = [f"{short_name(g)} {short_name(y)}" for g, y in population.empty_cells]
+        said.append(f"No rows, so the worst loss is assumed where it matters: {_listed(named)}.")
+    if population.excluded_rows:
+        said.append(f"Left out were {population.excluded_rows:,} rows in which a value was missing.")
+    parts = {p for g in population.groups for p in (g if isinstance(g, tuple) else (g,))} | {*population.labels}
+    gaps = sorted(p for p in parts if isinstance(p, str) and p.strip().lower() in LIKE_MISSING)
+    if gaps:
+        said.append(
+            f"{_listed([repr(g) for g in gaps])} is taken for a name. If it means that there is no value: "
+            f"{' '.join(f'--na {g!r}' for g in gaps)} --missing drop (in CSV)."
+        )
+    loose = [f"{c.rho:g}" for c in certificates if c.status is Status.LOOSE]
+    if loose:
+        said.append(
+            f"At rho = {_listed(loose)} the bound holds, but the gap exceeds the tolerance; raise --budget or --tol."
+        )
+    return said
+
+
+def _listed(names: Sequence[str], most: int = 10) -> str:
+    left = len(names) - most
+    return ", ".join(names[:most]) + (f" and {left} more" if left > 0 else "")
+
+
+def closing_lines(warnings: Sequence[str], assumptions: Sequence[str]) -> list[str]:
+    """Return warnings and assumptions."""
+    lines = ["", "Be careful", *paragraphs(warnings)] if warnings else []
+    return [*lines, "", "What this rests on", *paragraphs(assumptions)]
+
+
+def population_facts(population: Population) -> dict[str, Any]:
+    """Return what was read, for programs."""
+    written = write_population(population)
+    mass, rates, mean = population.mass, population.base_rates, population.mean
+    cells = [
+        {
+            "group": group,
+            "label": label,
+            "weight": float(population.weight[s, y]),
+            "share": float(mass[s, y]),
+            "base_rate": float(rates[s, y]),
+            "mean_loss": float(mean[s, y]) if population.weight[s, y] else None,
+        }
+        for s, group in enumerate(written["groups"])
+        for y, label in enumerate(written["labels"])
+    ]
+    return {
+        "rows": population.rows,
+        "excluded_rows": population.excluded_rows,
+        "weighted": population.weighted,
+        "groups": written["groups"],
+        "labels": written["labels"],
+        "loss": population.loss_name,
+        "ceiling": written["ceiling"],
+        "loss_on_data": population.loss,
+        "cells": cells,
+    }
+
+
+def certificate_facts(certificate: Certificate) -> dict[str, Any]:
+    """Return one bound, for programs."""
+    return {
+        "rho": certificate.rho,
+        "feasible": True,
+        "bound": certificate.bound,
+        "attained": certificate.attained,
+        "gap": certificate.gap,
+        "status": certificate.status.name.lower(),
+        "worst_case_share": certificate.witness.mass.tolist(),
+    }
+
+
+def as_json(command: str, source: str, facts: dict[str, Any]) -> str:
+    """Write the results for programs."""
+    head = {"fairbound": __version__, "command": command, "file": source}
+    return json.dumps({**head, **facts}, indent=2, allow_nan=False)

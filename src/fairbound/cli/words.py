@@ -1,0 +1,75 @@
+"""Messages of the library in the words of the command line: an argument of Python is an option here."""
+
+from __future__ import annotations
+
+import re
+
+#: Arguments of the library, and the options that set them.
+OPTIONS = {
+    "budget": "--budget",
+    "ceiling": "--ceiling",
+    "clip": "--clip",
+    "confidence": "--confidence",
+    "delimiter": "--delimiter",
+    "empty_cells": "--empty-cells",
+    "encoding": "--encoding",
+    "group": "--group",
+    "group_skew": "--group-skew",
+    "label": "--label",
+    "label_skew": "--label-skew",
+    "loss": "--loss",
+    "loss_name": "--loss",
+    "missing": "--missing",
+    "prediction": "--prediction",
+    "probability": "--probability",
+    "region": "--region",
+    "rho": "--rho",
+    "shift": "--shift",
+    "support": "--support",
+    "threshold": "--max-loss",
+    "tol": "--tol",
+}
+
+_ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS)})=(\[[^\]]*\]|'[^']*'|[^\s,;:()]+)")
+
+#: Words about Python, and what to say instead.
+PHRASES = (
+    ("pass clip to from_predictions (or ceiling to from_losses)", "pass --clip (or --ceiling with --loss-column)"),
+    ("pass clip to from_predictions, or ceiling to from_losses", "pass --clip, or --ceiling with --loss-column"),
+    ("set ceiling to the", "set --ceiling to the"),
+    ("ceiling is for a column of losses; with ", "--ceiling is for a column of losses; with --"),
+    ("and clip lowers it", "and --clip lowers it"),
+    ("clip is for losses of probabilities; with ", "--clip is for losses of probabilities; with --"),
+    ("does not go with prediction; pass probability", "does not go with --prediction; pass --probability"),
+    ("does not go with probability; pass prediction", "does not go with --probability; pass --prediction"),
+    ("leave sample_weight out", "leave --weight out"),
+    ("or leave confidence out", "or leave --confidence out"),
+    ("confidence needs ", "--confidence needs "),
+    ("probability names the label", "--probability names the label"),
+    ("probability has no column for", "--probability has no column for"),
+    (", or a region such as Sphere(intervals=4)", ""),
+    (", or a Loss of your own", ""),
+    ("; pass clip", "; pass --clip"),
+    ("frame: its engine, ", "the engine, "),
+    ("frame is empty: there", "there"),
+    ("frame is a polars.lazyframe.frame.LazyFrame that cannot be read: ", "the file is damaged: "),
+    ("; None takes the rows for the whole population", "; without it the rows are the whole population"),
+    (", and None means no limit", ""),
+    (", and None chooses by size", ""),
+    ("use a larger threshold", "use a larger one"),
+)
+
+
+def for_command(message: str) -> str:
+    """Say a message of the library as the command line would."""
+    for python, here in PHRASES:
+        message = message.replace(python, here)
+    message = _ARGUMENT.sub(lambda found: f"{OPTIONS[found[1]]} {_bare(found[2])}", message)
+    if "must name a column for each of the labels" in message:
+        message += "; name them as --probability LABEL=COLUMN, once for each"
+    return message
+
+
+def _bare(value: str) -> str:
+    """Write a value without quotes where a shell needs none."""
+    return value[1:-1] if re.fullmatch(r"'[\w.,-]+'", value) else value
