@@ -1,5 +1,9 @@
 """How Sphinx builds the documentation: ``make docs`` writes it to build/docs."""
 
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
 from fairbound import __version__
 
 project = "fairbound"
@@ -13,9 +17,6 @@ exclude_patterns = ["README.md"]
 # Pages are Markdown. Headings get anchors, so that pages can point at each other's sections.
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "deflist"]
-
-# Patterns in the table of contents may match no page.
-suppress_warnings = ["toc.empty_glob"]
 
 # The reference is made from the docstrings.
 autodoc_member_order = "bysource"
@@ -36,3 +37,19 @@ html_title = f"fairbound {__version__}"
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"top_of_page_buttons": []}
+
+
+#: Pages that the table of contents names although they may be absent.
+OPTIONAL = ("command-line.md", "results.md", "datasets/*.md")
+
+
+def _leave_absent_pages_out(app: Sphinx, page: str, source: list[str]) -> None:
+    """Take the optional pages that are not there out of the table of contents."""
+    if page == "index":
+        absent = {name.removesuffix(".md") for name in OPTIONAL if not list(Path(app.srcdir).glob(name))}
+        source[0] = "\n".join(line for line in source[0].split("\n") if line not in absent)
+
+
+def setup(app: Sphinx) -> None:
+    """Let Sphinx call this file's own function."""
+    app.connect("source-read", _leave_absent_pages_out)
