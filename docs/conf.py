@@ -34,6 +34,8 @@ nitpick_ignore_regex = [("py:class", r"(numpy|collections|matplotlib|fairbound\.
 
 html_theme = "furo"
 html_title = f"fairbound {__version__}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"top_of_page_buttons": []}
