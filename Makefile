@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all bench lint clean
+.PHONY: demo test test-all bench docs lint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fairbound demo
@@ -22,6 +22,10 @@ lint: $(VENV)/.installed-test
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
 
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
+	@echo "open build/docs/index.html"
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
@@ -34,9 +38,13 @@ $(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable . --group test
 	@touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable . --group docs
+	@touch $@ $(VENV)/.installed
+
 $(VENV)/.installed-bench: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable . --group bench
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis fairbound-demo
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis fairbound-demo

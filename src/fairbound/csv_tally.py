@@ -36,7 +36,7 @@ def tally_csv(file: CsvFile, columns: Columns) -> Tally:
         losses = _losses(columns, numbers, labels)
     check_losses(losses, columns.ceiling, columns.loss_name)
     weight = None if columns.weight is None else numbers[columns.weight]
-    cells = tally_rows(losses, labels, groups, weight)
+    cells = tally_rows(losses, labels, groups, weight, columns.ceiling)
     rows = int(kept.sum())
     return Tally(
         groups.names,

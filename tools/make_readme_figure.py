@@ -1,0 +1,59 @@
+"""Draw the figures of the README and of the documentation from the demonstration data.
+
+    python tools/make_readme_figure.py
+
+writes ``docs/figures/certificate.svg`` and ``docs/figures/worst-case.svg``. It needs matplotlib. With the same version
+of it the files come out the same, byte for byte.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+
+from fairbound import certify, certify_curve
+from fairbound.demo import demo_columns, demo_population
+
+OUTPUT = Path(__file__).resolve().parents[1] / "docs" / "figures"
+
+STYLE = {"svg.hashsalt": "fairbound", "figure.facecolor": "white", "font.size": 10}
+
+TITLES = {
+    "sensitive": "Sensitive shifting: the shares of cells change",
+    "general": "General shifting: anything may change",
+}
+
+
+def main() -> None:
+    """Run the script."""
+    parser = argparse.ArgumentParser(description="Draw the figures of the documentation.")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="the folder to write to")
+    folder = parser.parse_args().output
+    folder.mkdir(parents=True, exist_ok=True)
+    mpl.use("svg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415 (after the choice of the backend)
+
+    population = demo_population(demo_columns())
+    radii = np.arange(1, 101) / 200
+    with mpl.rc_context(STYLE):
+        figure, axes = plt.subplots(1, 2, figsize=(10.4, 3.9), sharey=True, layout="constrained")
+        for ax, shift in zip(axes, ("sensitive", "general"), strict=True):
+            certify_curve(population, radii, shift=shift).plot(ax).set_title(TITLES[shift], fontsize=11)
+            ax.set_ylim(0, 0.85)
+        axes[0].set_ylabel("error of the model")
+        axes[1].set_ylabel("")
+        axes[1].get_legend().remove()  # the same as on the left
+        figure.savefig(folder / "certificate.svg", metadata={"Date": None})
+
+        figure, ax = plt.subplots(figsize=(8.2, 2.9), layout="constrained")
+        certify(population, 0.2, shift="sensitive").plot_worst_case(ax)
+        figure.savefig(folder / "worst-case.svg", metadata={"Date": None})
+    for name in ("certificate.svg", "worst-case.svg"):
+        print(f"{folder / name}: {(folder / name).stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
