@@ -147,8 +147,22 @@ def test_three_classes_need_three_columns(tmp_path: Path, capsys: pytest.Capture
     predictions(300, labels=3).write_csv(path)
     arguments = ["certify", str(path), "--label", "income", "--group", "sex", "--probability", "p", "--rho", "0.3"]
     said = one_line(capsys, arguments)
-    assert "must name a column for each of the labels ['maybe', 'no', 'yes']" in said
+    assert "must name a column for each of the labels 'maybe', 'no', 'yes'" in said
     assert "--probability LABEL=COLUMN, once for each" in said
+
+
+def test_long_lists_are_cut_so_that_the_cure_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(TEXT)
+    many = ["--prediction", "yhat", "--rho", "0.5", "--shift", "sensitive"]
+    said = one_line(capsys, ["certify", str(path), "--label", "income", "--group", "cost", *many])
+    assert re.search(r"and \d+ more: their losses are unknown\. Merge groups or labels, use --shift general", said)
+    said = one_line(capsys, ["certify", str(path), "--label", "cost", "--group", "sex", *many])
+    assert "and 590 more); the zero_one loss takes predicted labels" in said
+    said = one_line(
+        capsys, ["certify", str(path), "--label", "cost", "--group", "sex", "--probability", "p", *many[2:]]
+    )
+    assert said.endswith("and 590 more; name them as --probability LABEL=COLUMN, once for each\n")
 
 
 def test_a_group_with_one_row_is_certified_with_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -474,9 +474,9 @@ BAD_FRAMES: list[tuple[pd.DataFrame, dict[str, Any], str]] = [
     (
         rows(60),
         BY_PROBABILITY | {"label": "class"},
-        "probability=['probability'] ... each of the labels ['a', 'b', 'c']",
+        "probability=['probability'] ... each of the labels 'a', 'b', 'c'",
     ),
-    (rows(60), BY_PROBABILITY | {"probability": ["a", "b", "c"]}, "['a', 'b', 'c'] ... each of the labels ['<=50K'"),
+    (rows(60), BY_PROBABILITY | {"probability": ["a", "b", "c"]}, "['a', 'b', 'c'] ... each of the labels '<=50K'"),
     (
         rows(60),
         BY_PROBABILITY | {"label": "income bit", "probability": {"1": "a"}},

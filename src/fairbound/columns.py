@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fairbound.errors import InputError, shown
+from fairbound.errors import InputError, listed, shown
 from fairbound.losses import LOSSES, ZERO_ONE, Loss, RowLosses, find_loss
 from fairbound.tally import read_ceiling
 
@@ -63,9 +63,10 @@ class Columns:
         found = self.probability
         if self.by_place:
             expected = (1, 2) if len(labels) == 2 else (len(labels),)
+            named = listed([repr(label) for label in labels])
             if len(found) not in expected:
                 message = (
-                    f"probability={list(found.values())!r} must name a column for each of the labels {list(labels)}"
+                    f"probability={list(found.values())!r} must name a column for each of the labels {named}"
                     f"{', or one for the second of them' if len(labels) == 2 else ''}"
                 )
                 raise InputError(message)
@@ -76,7 +77,7 @@ class Columns:
         if absent and not complement:
             message = (
                 f"probability has no column for the label {absent[0]!r}; it names {[*found]}, and {self.label!r} "
-                f"holds {list(labels)}"
+                f"holds {listed([repr(label) for label in labels])}"
             )
             raise InputError(message)
         return found

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 
 def shown(value: object) -> str:
     """Write a value for a message: as plain Python, on one line."""
     return " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
+
+
+def listed(names: Sequence[str], most: int = 10) -> str:
+    """List names in a message; of many only the first, so that the cure after them is read."""
+    left = len(names) - most
+    return ", ".join(names[:most]) + (f" and {left:,} more" if left > 0 else "")
 
 
 class InputError(ValueError):

@@ -12,7 +12,7 @@ import numpy as np
 from fairbound.arrays import Floats
 from fairbound.cells import check_names, encode_groups, encode_labels, numbers, same_length, weights
 from fairbound.columns import Missing, ProbabilityColumns, read_columns
-from fairbound.errors import InputError
+from fairbound.errors import InputError, listed
 from fairbound.estimators import model_losses
 from fairbound.knowledge import Knowledge, LossTable, MeanOnly
 from fairbound.losses import Loss, find_loss
@@ -400,7 +400,7 @@ class Population:
             upper, lower = self.knowledge.atoms(self.mass, self.ceiling)
             return Problem(upper, lower, np.full(empty.shape, self.ceiling), True, groups, labels)
         if empty.any() and not (empty_cells == "ceiling" and math.isfinite(self.ceiling)):
-            names = ", ".join(f"({g!r}, {y!r})" for g, y in self.empty_cells)
+            names = listed([f"({g!r}, {y!r})" for g, y in self.empty_cells])
             message = (
                 f"no data in the cells {names}: their losses are unknown. Merge groups or labels, use shift='general' "
                 "with support='any', or assume the worst with empty_cells='ceiling' (the ceiling must be finite)"

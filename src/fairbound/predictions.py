@@ -9,7 +9,7 @@ import numpy as np
 
 from fairbound.arrays import Floats, Integers
 from fairbound.cells import Categories, column, encode, numbers, same_length
-from fairbound.errors import InputError
+from fairbound.errors import InputError, listed
 
 
 def differs(y_pred: Any, labels: Categories) -> Floats:
@@ -28,7 +28,7 @@ def mistakes(true_name: str, labels: Categories, name: str, predicted: Categorie
     cure = "turn probabilities into labels first, or choose a loss that takes them"
     if not any(value in known for value in predicted.names):
         message = (
-            f"{name} has none of the labels of {true_name} ({', '.join(sorted(map(repr, known)))}); the "
+            f"{name} has none of the labels of {true_name} ({listed(sorted(map(repr, known)))}); the "
             f"zero_one loss takes predicted labels: {cure}"
         )
         raise InputError(message)

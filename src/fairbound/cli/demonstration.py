@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
 from pathlib import Path
 
 from fairbound.cli.output import say, unwritable
@@ -32,12 +34,20 @@ def run_demo(arguments: argparse.Namespace) -> int:
         written = demo.write_demo(Path(arguments.output))
     except OSError as error:
         raise unwritable(arguments.output, error) from None
+    program = _program()
     say(
         "",
         f"Written: {written.certificate}, the certificates of sensitive shifting at 50 radii with their proofs,",
         f"{written.page}, a page about them to show to others, and {written.rows}, the rows. What to do next:",
         f"  open {written.page} in a browser",
-        f"  fairbound verify {written.certificate}",
-        f"  fairbound certify {written.rows} --label income --prediction predicted --group sex --rho 0.2",
+        f"  {program} verify {written.certificate}",
+        f"  {program} certify {written.rows} --label income --prediction predicted --group sex --rho 0.2",
     )
     return 0
+
+
+def _program() -> str:
+    """Return what to type: the name alone if the shell finds it, else the path that was typed now."""
+    typed = sys.argv[0]
+    elsewhere = Path(typed).name == "fairbound" and shutil.which("fairbound") is None
+    return typed if elsewhere else "fairbound"

@@ -14,6 +14,7 @@ from fairbound.cli.output import paragraphs
 from fairbound.curve import CertificateCurve
 from fairbound.digits import radius_down
 from fairbound.document import write_population
+from fairbound.errors import listed
 from fairbound.findings import FEW_ROWS, few_rows
 from fairbound.names import short_name
 from fairbound.population import Population
@@ -108,30 +109,25 @@ def warnings_of(population: Population, certificates: Sequence[Certificate]) -> 
     ]
     if small:
         named = [f"{short_name(g)} {short_name(y)} ({n:.0f})" for g, y, n in small]
-        said.append(f"Fewer than {FEW_ROWS} rows, so share and loss rest on little: {_listed(named)}.")
+        said.append(f"Fewer than {FEW_ROWS} rows, so share and loss rest on little: {listed(named)}.")
     if population.empty_cells:
         named = [f"{short_name(g)} {short_name(y)}" for g, y in population.empty_cells]
-        said.append(f"No rows, so the worst loss is assumed where it matters: {_listed(named)}.")
+        said.append(f"No rows, so the worst loss is assumed where it matters: {listed(named)}.")
     if population.excluded_rows:
         said.append(f"Left out were {population.excluded_rows:,} rows in which a value was missing.")
     parts = {p for g in population.groups for p in (g if isinstance(g, tuple) else (g,))} | {*population.labels}
     gaps = sorted(p for p in parts if isinstance(p, str) and p.strip().lower() in LIKE_MISSING)
     if gaps:
         said.append(
-            f"{_listed([repr(g) for g in gaps])} is taken for a name. If it means that there is no value: "
+            f"{listed([repr(g) for g in gaps])} is taken for a name. If it means that there is no value: "
             f"{' '.join(f'--na {g!r}' for g in gaps)} --missing drop (in CSV)."
         )
     loose = [f"{c.rho:g}" for c in certificates if c.status is Status.LOOSE]
     if loose:
         said.append(
-            f"At rho = {_listed(loose)} the bound holds, but the gap exceeds the tolerance; raise --budget or --tol."
+            f"At rho = {listed(loose)} the bound holds, but the gap exceeds the tolerance; raise --budget or --tol."
         )
     return said
-
-
-def _listed(names: Sequence[str], most: int = 10) -> str:
-    left = len(names) - most
-    return ", ".join(names[:most]) + (f" and {left} more" if left > 0 else "")
 
 
 def closing_lines(warnings: Sequence[str], assumptions: Sequence[str]) -> list[str]:
