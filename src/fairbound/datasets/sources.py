@@ -6,14 +6,12 @@ takes to read one file of it.
 
 from __future__ import annotations
 
-import http.client
 import io
 import os
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -71,6 +69,9 @@ def from_folder(folder: Path, names: tuple[str, ...]) -> bytes:
 
 def from_address(address: str, progress: Progress) -> bytes:
     """Download a file into memory."""
+    import http.client  # noqa: PLC0415 (these load much of the library, for this source alone)
+    import urllib.request  # noqa: PLC0415 (likewise)
+
     request = urllib.request.Request(address, headers={"User-Agent": f"fairbound/{__version__}"})  # noqa: S310 (from the catalogue)
     parts, size = [], 0
     try:
