@@ -52,7 +52,7 @@ LAYERS = [
     ["arrays", "chance", "digits", "errors", "names", "version", "strict"],
     ["checker_duality", "checker_sphere"],
     ["rounding", "cells", "reader", "checker_sampling", "markup", "notebook", "overview", "steps", "table"],
-    ["attachment", "losses", "marginals", "picture", "predictions", "checker", "sphere"],
+    ["attachment", "datasets", "losses", "marginals", "picture", "predictions", "checker", "sphere"],
     ["problem"],
     ["knowledge"],
     ["moments", "tally"],
@@ -183,6 +183,7 @@ def test_importing_is_light() -> None:
         "duckdb",
         "fairlearn",
         "playwright",
+        "fairbound.datasets",
     }
 
 

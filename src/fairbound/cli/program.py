@@ -16,6 +16,7 @@ from fairbound.cli.completion import add_completion
 from fairbound.cli.demonstration import add_demo
 from fairbound.cli.documents import add_report, add_show, add_verify
 from fairbound.cli.output import ProblemError, complain
+from fairbound.datasets.command import add_options as add_datasets
 from fairbound.errors import InfeasibleError, InputError
 from fairbound.strict import MalformedError
 
@@ -38,6 +39,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "verify": ("check the proof of a certificate, from the document alone", add_verify),
     "show": ("print a certificate for a person", add_show),
     "report": ("make a page about a certificate, to show to others", add_report),
+    "datasets": ("list the datasets of the paper's experiments, and fetch them", add_datasets),
     "demo": ("certify a model on data that ships with the package", add_demo),
     "completion": ("print a script that completes commands and options in a shell", add_completion),
 }
