@@ -120,8 +120,3 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     fetching.add_argument("--folder", metavar="FOLDER", help="look for the files here first")
     fetching.add_argument("--accept-terms", action="store_true", help="accept the terms of use, which are printed")
     fetching.set_defaults(run=run)
-
-
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to those of the command line."""
-    add_options(commands.add_parser("datasets", help="list and fetch the datasets of the experiments"))
