@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairbound import Population, certify
+from fairbound import Population, certify, certify_curve
 from fairbound.arrays import Floats
 from fairbound.bounds import general_bound, piece_bound
 from fairbound.marginals import MarginalSet
@@ -251,3 +251,21 @@ def test_question_is_validated_once() -> None:
             tol=1e-6,
             budget=10,
         )
+
+
+@pytest.mark.parametrize("losses", ["by label", "by group", "constant", "one cell", "crossed"])
+@pytest.mark.parametrize("shape", [(2, 2), (5, 2), (2, 4)])
+def test_losses_with_exact_ties_are_tight_too(losses: str, shape: tuple[int, int]) -> None:
+    """As for a model that always predicts the same label: losses that are equal in all groups, or in all labels."""
+    rng = np.random.default_rng(11)
+    mass = rng.dirichlet(np.full(shape[0] * shape[1], 2.0)).reshape(shape)
+    columns, rows = (np.arange(shape[1]) == 0).astype(float), (np.arange(shape[0]) == 0).astype(float)
+    mean = {
+        "by label": np.tile(columns, (shape[0], 1)),
+        "by group": np.tile(rows[:, None], (1, shape[1])),
+        "constant": np.full(shape, 0.3),
+        "one cell": rows[:, None] * columns,
+        "crossed": np.abs(rows[:, None] - columns),
+    }[losses]
+    curve = certify_curve(Population.from_moments(mass, mean), np.linspace(0.1, 0.9, 9), shift="sensitive")
+    assert max(certificate.gap for certificate in curve) <= 1e-6

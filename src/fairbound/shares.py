@@ -61,6 +61,8 @@ def fixed_shares(problem: Problem, rho: Floats, share: Floats) -> FixedShares:
     length = square.sum(axis=0)
     weight = square / length
     excess = _excess(below / problem.scale, weight, tau / np.sqrt(np.maximum(length - tau * tau, 1e-300)))
+    # Mean losses that are the same in all groups, exactly: V is linear in v, with its minimum at one end or the other.
+    excess = np.where(below.any(axis=0), excess, np.where(length < tau * tau, LARGEST, SMALLEST))
     rise = below + problem.scale * excess  # v - Ebar_s
     pull = square / rise
     value = top + problem.scale * excess - tau * tau / pull.sum(axis=0)
