@@ -10,6 +10,7 @@ from pathlib import Path
 from fairbound import __version__
 from fairbound.certificate import Certificate, CertificateCurve
 from fairbound.checker import Verdict, verify
+from fairbound.datasets.command import add_parser as add_datasets
 from fairbound.errors import InputError
 from fairbound.reader import CURVE_FORMAT, read_format
 from fairbound.strict import MOST_CHARACTERS, MalformedError
@@ -142,6 +143,7 @@ def parser() -> argparse.ArgumentParser:
     reporting.add_argument("-o", "--output", metavar="FILE", help="the page (default: named as the certificate, .html)")
     reporting.add_argument("--title", help="the page's title (default: the question that it answers)")
     reporting.set_defaults(run=_report)
+    add_datasets(commands)
     return top
 
 

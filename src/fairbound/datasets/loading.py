@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
-from fairbound.datasets import adult, crime, german
-from fairbound.datasets.dataset import Dataset
+from fairbound.datasets.catalogue import CATALOGUE, NAMES, Entry
+from fairbound.datasets.dataset import Dataset, whole
+from fairbound.datasets.fetching import fetch
 from fairbound.datasets.shipped import read_shipped
 from fairbound.errors import InputError, shown
 
-SHIPPED = {"adult": adult.make, "german": german.make, "crime": crime.make}
 
-NAMES = ("adult", "compas", "german", "crime", "law", "health")
+def find(name: str) -> Entry:
+    """Return the dataset of a name."""
+    if name not in NAMES:
+        message = f"name={shown(name)} must be one of {', '.join(map(repr, NAMES))}"
+        raise InputError(message)
+    return CATALOGUE[name]
 
 
-def load(name: str, *, folder: Path | str | None = None, accept_terms: bool = False, seed: int = 0) -> Dataset:
-    """Load a dataset.
+def load(
+    name: str, *, folder: str | os.PathLike[str] | None = None, accept_terms: bool = False, seed: int = 0
+) -> Dataset:
+    """Load a dataset; those that do not ship with the package are fetched once and then kept in the user's cache.
+
+    Parameters
+    ----------
+    name
+        ``"adult"``, ``"compas"``, ``"german"``, ``"crime"``, ``"law"`` or ``"health"``. Adult, German credit and Crime
+        ship with the package.
+    folder
+        A folder that holds the file of a dataset that does not ship with the package. It is looked at first; the
+        public source and the package index follow.
+    accept_terms
+        Whether you accept the terms of use, of a dataset that has some. They are shown if you do not.
+    seed
+        The seed of ``split()``.
 
     Examples
     --------
@@ -29,7 +49,7 @@ def load(name: str, *, folder: Path | str | None = None, accept_terms: bool = Fa
     >>> split.features("test").shape
     (15060, 104)
     """
-    if name in SHIPPED:
-        return SHIPPED[name](read_shipped(name), seed)
-    message = f"name={shown(name)} must be one of {', '.join(map(repr, NAMES))}"
-    raise InputError(message)
+    entry, seed = find(name), whole(seed)
+    if entry.remote is None:
+        return entry.make(read_shipped(name), seed)
+    return entry.make(fetch(entry, folder=folder, accept_terms=accept_terms), seed)
