@@ -12,6 +12,7 @@ from fairbound.certificate import Certificate, CertificateCurve
 from fairbound.checker import Verdict, verify
 from fairbound.datasets.command import add_parser as add_datasets
 from fairbound.errors import InputError
+from fairbound.experiments.command import add_parser as add_reproduce
 from fairbound.reader import CURVE_FORMAT, read_format
 from fairbound.strict import MOST_CHARACTERS, MalformedError
 
@@ -144,6 +145,7 @@ def parser() -> argparse.ArgumentParser:
     reporting.add_argument("--title", help="the page's title (default: the question that it answers)")
     reporting.set_defaults(run=_report)
     add_datasets(commands)
+    add_reproduce(commands)
     return top
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from fairbound.datasets import load
 from fairbound.experiments.bench import Bench
 from fairbound.experiments.drawing import render
 from fairbound.experiments.limits import limits
 from fairbound.experiments.page import Results, write_html, write_markdown
 from fairbound.experiments.robustness import wrm
 from fairbound.experiments.samples import samples
-from fairbound.experiments.section import Listing, Section
+from fairbound.experiments.section import Figure, Listing, Section
 from fairbound.experiments.shifting import general, sensitive
 from fairbound.experiments.tables import tables
 from fairbound.version import __version__
@@ -44,3 +43,47 @@ def reproduce(bench: Bench, experiments: tuple[str, ...], *, skip_missing: bool)
     bench.store.write("index.html", write_html(results, sorted((bench.store.folder / "data").glob("*.csv"))))
     bench.store.write("results.md", write_markdown(results))
     return results
+
+
+def _leave_out_missing(bench: Bench) -> dict[str, str]:
+    """Drop the datasets that cannot be loaded; return why."""
+    reasons: dict[str, str] = {}
+    for name in bench.settings.datasets:
+        try:
+            bench.summary(name)
+        except (ValueError, OSError) as error:
+            reasons[name] = " ".join(str(error).split())
+    left = tuple(name for name in bench.settings.datasets if name not in reasons)
+    bench.settings = replace(bench.settings, datasets=left)
+    return reasons
+
+
+def _draw(bench: Bench, figure: Figure) -> None:
+    files = {ending: bench.store.folder / "figures" / f"{figure.name}.{ending}" for ending in ("png", "svg")}
+    if bench.store.changed or not all(file.exists() for file in files.values()):
+        with bench.progress.task(f"draw {figure.name}"):
+            for ending, content in render(figure).items():
+                bench.store.write(f"figures/{figure.name}.{ending}", content)
+
+
+def _overview(bench: Bench, missing: dict[str, str]) -> Section:
+    rows = []
+    for name in bench.settings.datasets:
+        cells = bench.summary(name)
+        share = cells["share"]
+        whole = [f"{float((share * cells[loss]).sum()):.4f}" for loss in ("error", "bce", "jsd")]
+        groups = [f"{group}, {label}: {int(n):,}" for group, label, n in zip(*(cells[c] for c in ("group", "label", "rows")), strict=True)]
+        rows.append((name, f"{int(cells['rows'].sum()):,}", *whole, "; ".join(groups)))
+    head = ("dataset", "test rows", "error", "BCE", "JSD", "rows of each cell")
+    words = "Certificates are computed from the model's losses on test rows, which took no part in training."
+    words += "".join(f" Not run: {name} ({reason})." for name, reason in missing.items())
+    return Section("Data and models", words, listings=(Listing("Test rows and losses", head, tuple(rows)),))
+
+
+def _made(bench: Bench) -> tuple[str, ...]:
+    chosen = bench.settings
+    return (
+        f"Made by `fairbound reproduce` of fairbound {__version__}: model {chosen.model}, seed {chosen.seed} for splits, "
+        f"training and generated distributions{', quick' if chosen.quick else ''}; "
+        f"{chosen.generated:,} generated distributions for each curve.",
+    )
