@@ -87,9 +87,7 @@ class Case:
     def population(self, loss: str, clip: float | None = None) -> Population:
         """Return what is known of the model's loss."""
         predicted = self.probability.argmax(axis=1) if loss == "zero_one" else self.probability
-        return Population.from_predictions(
-            self.label, predicted, sensitive_features=self.group, loss=loss, clip=clip
-        )
+        return Population.from_predictions(self.label, predicted, sensitive_features=self.group, loss=loss, clip=clip)
 
     def losses(self, loss: str, label: Integers) -> Floats:
         """Return the loss of each test row if its label were as given."""
@@ -141,7 +139,7 @@ class Bench:
             about = {key: self.stamp[key] for key in ("version", "model", "seed")} | {"rows": data.rows}
 
             def trained() -> Floats:
-                with self.progress.task(f"train {chosen.model} on {dataset}", NetworkPlan.epochs) as advance:
+                with self.progress.task(f"train {chosen.model} on {dataset}", NetworkPlan.epochs, part=True) as advance:
                     return predict(chosen.model, split, chosen.seed, advance)
 
             name = f"{dataset}-{chosen.model}-seed{chosen.seed}"

@@ -26,7 +26,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "reproduce",
         help="run the experiments of the paper",
-        description="Run the paper's experiments; write figures, every number as CSV, and a page that shows all of them.",
+        description="Run the paper's experiments; write figures, every number as CSV, and a page that shows them.",
         epilog="experiments: "
         + "; ".join(f"{name}: {what}" for name, what in EXPERIMENTS.items()).replace("%", "%%")
         + ". Exit status: 0 all checks passed, 1 one failed (such as a generated distribution above its certificate), "
@@ -46,7 +46,9 @@ def add_parser(commands: Any) -> None:
         help="network (default; needs PyTorch), logistic (default with --quick), or the full name of a scikit-learn "
         "classifier, such as sklearn.ensemble.RandomForestClassifier",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of split, training and distributions (default: %(default)s)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of split, training and distributions (default: %(default)s)"
+    )
     parser.add_argument("--quick", action="store_true", help="coarser, in less than two minutes, without PyTorch")
     parser.add_argument("--data-folder", metavar="DIR", help="where the sources of datasets that do not ship may lie")
     parser.add_argument("--accept-terms", action="store_true", help="accept the terms of the dataset health")

@@ -1,4 +1,4 @@
-"""Generated distributions against a curve of certificates: is one above it, and how near do they come?"""
+"""Generated distributions against a curve of certificates: whether one is above, and how near they come."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ class Comparison:
     margin: Floats
 
 
-def compare(
-    points: Generated, rho: Floats, bound: Floats, certify_at: Callable[[Floats], Floats]
-) -> Comparison:
+def compare(points: Generated, rho: Floats, bound: Floats, certify_at: Callable[[Floats], Floats]) -> Comparison:
     """Compare each distribution with the certificate at its own distance.
 
     Bounds grow with the radius, so a point that is below the bound at the next smaller radius of the curve needs no

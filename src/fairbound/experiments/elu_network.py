@@ -83,8 +83,8 @@ def jsd_slope(v: Floats) -> Floats:
 def jsd_constants() -> tuple[float, float]:
     """Return the largest absolute first and second derivative of the loss by the log-odds.
 
-    Found on a grid of spacing 1e-4 between -30 and 30. The second and third derivatives are below 1 and outside both are
-    below 1e-11, so that 1e-4 covers what lies between.
+    Found on a grid of spacing 1e-4 between -30 and 30. The second and third derivatives are below 1 and outside both
+    are below 1e-11, so that 1e-4 covers what lies between.
     """
     v = np.linspace(-30.0, 30.0, 600_001)
     slope = jsd_slope(v)

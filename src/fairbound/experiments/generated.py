@@ -1,7 +1,8 @@
 r"""Distributions with equal base rates, drawn at random: none of them may exceed a certificate.
 
-The protocols of Appendix E.2 of the paper. It draws rows for each distribution and evaluates the model on them; the loss
-of the distribution itself, without the noise of that sample, is a sum over four cells, so 30,000 take milliseconds.
+The protocols of Appendix E.2 of the paper. It draws rows for each distribution and evaluates the model on them; the
+loss of the distribution itself, without the noise of that sample, is a sum over four cells, so 30,000 take
+milliseconds.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def general_shifts(
 ) -> Generated:
     r"""Mix P in each cell with a distribution Q' that is disjoint from it there and has the mean loss ``other_mean``.
 
-    The density of Q is :math:`\alpha_{sy} P + \alpha'_{sy} Q'`, with :math:`\alpha p + \alpha' q' = k_s r_y`. The shares
-    lie between those of the nearest distribution with equal base rates and uniform ones, and the part of Q' in a cell
+    The density of Q is :math:`\alpha_{sy} P + \alpha'_{sy} Q'`, with :math:`\alpha p + \alpha' q' = k_s r_y`.
+    The shares lie between those of the nearest distribution with equal base rates and uniform ones, and the part of Q' in a cell
     is uniform up to a limit which is itself drawn: so that small distances occur too. The paper wants the weights
     :math:`\alpha` to be at most 1, for it draws rows without replacement; here they may be larger.
     """
@@ -87,8 +88,8 @@ def disjoint_means(features: Floats, label: Integers, group: Integers, loss_if: 
     """Return the mean loss, in each cell, of a distribution that is disjoint from P given group and label.
 
     It gives the rows of a group with one label the non-sensitive values of the rows with the other label, without
-    those that occur with both: ``loss_if`` holds the loss of each row if its label were 0 and if it were 1, shape (n, 2).
-    Where nothing is left, the largest such loss stands in for a single made-up row.
+    those that occur with both: ``loss_if`` holds the loss of each row if its label were 0 and if it were 1, shape (n,
+    2). Where nothing is left, the largest such loss stands in for a single made-up row.
     """
     mean = np.zeros((2, 2))
     for s in range(2):

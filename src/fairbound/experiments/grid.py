@@ -8,9 +8,10 @@ in :math:`x_{sy} = (1 - \rho_{sy}^2)^2`. With :math:`x = \cos^2 t` it reads: max
     \sum_{sy} a_{sy} + \tfrac12 b_{sy} \sin 2t_{sy} - c_{sy} \cos^2 t_{sy}
     \quad\text{subject to}\quad \sum_{sy} w_{sy} \cos t_{sy} \ge \tau, \quad 0 \le t_{sy} \le \bar t_{sy}.
 
-By Lagrangian duality every multiplier of the constraint gives an upper bound on the program, and the best one its value.
-The programs of many cells and radii are solved at once, and only where the maximum can be: a block of cells is a program
-of the same form, with a value that is no smaller than those of its cells, and is left out if that value is too small.
+By Lagrangian duality every multiplier of the constraint gives an upper bound on the program, and the best one its
+value. The programs of many cells and radii are solved at once, and only where the maximum can be: a block of cells is a
+program of the same form, with a value that is no smaller than those of its cells, and is left out if that value is too
+small.
 """
 
 from __future__ import annotations

@@ -26,15 +26,17 @@ CURVES = ("sensitive", "side", "skew", "rho", "bound", "attained")
 TOTAL = ("sensitive", "side", "skew", "nearest", "above", "excess")
 
 
-def certify_limited(population: Population, rho: Floats, *, sensitive: bool, side: int, skew: float) -> CertificateCurve:
+def certify_limited(
+    population: Population, rho: Floats, *, sensitive: bool, side: int, skew: float
+) -> CertificateCurve:
     """Certify with a limit on the groups (side 0) or on the labels (side 1).
 
     Sensitive shifting treats groups and labels alike, and the search is over the labels, which is fastest if the limit
     is theirs: so for a limit on the groups the two are exchanged.
     """
     if not sensitive:
-        limit = {"group_skew": skew} if side == 0 else {"label_skew": skew}
-        return certify_curve(population, rho, shift="general", **limit)
+        limits = (skew, None) if side == 0 else (None, skew)
+        return certify_curve(population, rho, group_skew=limits[0], label_skew=limits[1])
     if side == 0:
         population = Population.from_moments(population.mass.T, population.mean.T)
     return certify_curve(population, rho, shift="sensitive", label_skew=skew)
@@ -80,17 +82,17 @@ def limits(bench: Bench) -> Section:
         chosen = bench.settings
         about = {**bench.stamp, "radii": chosen.radii.tolist(), "generated": chosen.generated, "limits": SKEWS}
         with bench.progress.task(f"limits, {dataset}"):
-            tables = bench.store.tables(f"limits-{dataset}", about, lambda name=dataset: _compute(bench, name))  # type: ignore[misc]
+            tables = bench.store.tables(f"limits-{dataset}", about, partial(_compute, bench, dataset))
         rows = tuple(tuple(_panel(tables, sensitive, side) for sensitive in (1, 0)) for side in range(2))
         caption = (
-            f"{dataset.capitalize()}, error: limits on the difference between the shares of the two groups (above) and of "
-            "the two labels (below) in Q."
+            f"{dataset.capitalize()}, error: limits on the difference between the shares of the two groups (above) and "
+            "of the two labels (below) in Q."
         )
         figures.append(Figure(f"limits-{dataset}", caption, rows))
         total = tables["total"]
         checks.append(
             Check(
-                f"limits, {dataset}: none of {chosen.generated * len(total['skew']):,} generated distributions is above",
+                f"limits, {dataset}: none of {chosen.generated * len(total['skew']):,} generated is above",
                 not total["above"].any(),
                 f"{int(total['above'].sum())} above; the nearest is {-float(total['excess'].max()):.2g} below",
             )
@@ -99,8 +101,8 @@ def limits(bench: Bench) -> Section:
             Check(f"limits, {dataset}: a stricter limit never raises a certificate", *_ordered(tables["curves"]))
         )
     text = (
-        "Certificates of the error if the shares of the groups, or of the labels, may not differ by more than a limit in "
-        "the distributions with equal base rates. The stricter the limit, the lower the curve."
+        "Certificates of the error if the shares of the groups, or of the labels, may not differ by more than a limit "
+        "in the distributions with equal base rates. The stricter the limit, the lower the curve."
     )
     return Section("Limits on skewness", text, tuple(figures), checks=tuple(checks))
 

@@ -20,22 +20,25 @@ class Progress:
         self._tasks = self._finished = 0
 
     def expect(self, tasks: int) -> None:
-        """Say how many tasks there will be."""
-        self._tasks = tasks
+        """Say how many more tasks there will be."""
+        self._tasks += tasks
 
     @contextmanager
-    def task(self, name: str, steps: int = 1) -> Iterator[Step]:
-        """Show a task while it runs; call the value that is yielded after each of its steps."""
+    def task(self, name: str, steps: int = 1, *, part: bool = False) -> Iterator[Step]:
+        """Show a task while it runs; call the value that is yielded after each of its steps.
+
+        A ``part`` of another task does not count by itself.
+        """
         start = time.monotonic()
         step = Step(self, name, steps)
         step.show()
         yield step
-        self._finished += 1
+        self._finished += not part
         took = time.monotonic() - start
         self._write(f"{self._head()} {name}: {took:.1f} s" if took >= 0.05 else f"{self._head()} {name}", last=True)
 
     def _head(self) -> str:
-        return f"[{self._finished}/{self._tasks}]" if self._tasks else f"[{self._finished}]"
+        return f"[{self._finished}/{self._tasks}]"
 
     def _write(self, text: str, *, last: bool) -> None:
         if self._stream.isatty():

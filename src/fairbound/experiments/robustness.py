@@ -70,15 +70,22 @@ def wrm(bench: Bench) -> Section:
         f"WRM's is {float(ratio.min()):.1f} to {float(ratio.max()):.1f} times as large",
     )
     text = (
-        "Two Gaussians of unit variance around (-2, -0.5) and (2, 0.5) with labels 0 and 1; the sensitive attribute is the "
-        f"sign of the second coordinate. An ELU network with hidden layers of 4 and 2 (JSD {float(total['loss'][0]):.4f}, "
-        f"error {float(total['error'][0]):.4f} on {int(total['rows'][0]):,} test rows). WRM bounds the loss over a "
-        "Wasserstein ball without the constraint of equal base rates; the radii correspond as for a shift of the Gaussians. "
-        f"It needs a Lipschitz constant of the loss's gradient: {float(total['smoothness'][0]):.2f}, computed from the "
-        f"weights layer by layer. The dotted line replaces it by the largest curvature seen on a grid, "
-        f"{float(total['smoothness_seen'][0]):.2f}, which favours WRM and proves nothing."
+        "Two Gaussians of unit variance around (-2, -0.5) and (2, 0.5) with labels 0 and 1; the sensitive attribute is "
+        f"the sign of the second coordinate. An ELU network with hidden layers of 4 and 2 (JSD "
+        f"{float(total['loss'][0]):.4f}, error {float(total['error'][0]):.4f} on {int(total['rows'][0]):,} test rows). "
+        "WRM bounds the loss over a Wasserstein ball without the constraint of equal base rates; the radii correspond "
+        f"as for a shift of the Gaussians. It needs a Lipschitz constant of the loss's gradient: "
+        f"{float(total['smoothness'][0]):.2f}, computed from the weights layer by layer. The dotted line replaces it "
+        f"by the largest curvature seen on a grid, {float(total['smoothness_seen'][0]):.2f}, which favours WRM and proves "
+        "nothing."
     )
-    return Section("Comparison with WRM", text, (Figure("wrm", "General shifting against WRM.", ((panel,),)),), (listing,), (check,))
+    return Section(
+        "Comparison with WRM",
+        text,
+        (Figure("wrm", "General shifting against WRM.", ((panel,),)),),
+        (listing,),
+        (check,),
+    )
 
 
 def _shown(value: float) -> str:

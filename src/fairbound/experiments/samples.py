@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 
@@ -46,7 +47,7 @@ def samples(bench: Bench) -> Section:
                     tables = bench.store.tables(
                         f"samples-{shift}-{dataset}-{TITLES[loss].lower()}",
                         about,
-                        lambda d=dataset, name=loss, s=shift: _compute(bench, d, name, s),  # type: ignore[misc]
+                        partial(_compute, bench, dataset, loss, shift),
                     )
                 curve = tables["curve"]
                 title = f"{dataset.upper()} ({int(tables['total']['rows'][0]):,} rows)"
@@ -54,7 +55,7 @@ def samples(bench: Bench) -> Section:
                 extra = (curve["confident"] - curve["bound"])[~np.isnan(curve["bound"])]
                 checks.append(
                     Check(
-                        f"90% confidence, {shift} shifting, {dataset}, {TITLES[loss]}: never below the plain certificate",
+                        f"90% confidence, {shift} shifting, {dataset}, {TITLES[loss]}: not below the plain one",
                         bool((extra >= 0).all()),
                         f"larger by {float(extra.min()):.3f} to {float(extra.max()):.3f}",
                     )
@@ -68,9 +69,9 @@ def samples(bench: Bench) -> Section:
                 caption = f"{shift.capitalize()} shifting: plain certificates, and with 90% confidence."
                 figures.append(Figure(f"samples-{shift}{suffix}", caption, rows))
     text = (
-        "The test rows are taken for independent draws from an unknown P: the curve holds with 90% probability over their "
-        "draw, at all radii at once. The dashed curve uses the paper's intervals (Hoeffding, and a union bound), where they "
-        "are valid. The cross-entropy has no bound; here it is cut off at 5."
+        "The test rows are taken for independent draws from an unknown P: the curve holds with 90% probability over "
+        "their draw, at all radii at once. The dashed curve uses the paper's intervals (Hoeffding, and a union bound), "
+        "where they are valid. The cross-entropy has no bound; here it is cut off at 5."
     )
     return Section("Finite samples", text, tuple(figures), checks=tuple(checks))
 

@@ -146,7 +146,9 @@ def _checks(studies: list[Study]) -> tuple[Check, ...]:
 
 def sensitive(bench: Bench) -> Section:
     """Run experiment 1."""
-    studies = {(d, loss): study(bench, d, loss, "sensitive") for d in bench.settings.datasets for loss in LOSSES["sensitive"]}
+    studies = {
+        (d, loss): study(bench, d, loss, "sensitive") for d in bench.settings.datasets for loss in LOSSES["sensitive"]
+    }
     figures = []
     for name, members in (("sensitive", LARGE), ("sensitive-small", SMALL)):
         shown = [d for d in members if d in bench.settings.datasets]
@@ -156,12 +158,15 @@ def sensitive(bench: Bench) -> Section:
                 for place, loss in enumerate(LOSSES["sensitive"])
             )
             figures.append(
-                Figure(name, "Sensitive shifting: certificates and generated distributions with equal base rates.", rows)
+                Figure(
+                    name, "Sensitive shifting: certificates and generated distributions with equal base rates.", rows
+                )
             )
     text = (
         f"Only the shares of the four cells of group and label change. Grey: {bench.settings.generated:,} generated "
-        "distributions with equal base rates for each curve, with their exact distance and loss. Black: the certificate, "
-        "which no such distribution can exceed. Nothing can be certified where no such distribution exists (hatched)."
+        "distributions with equal base rates for each curve, with their exact distance and loss. Black: the "
+        "certificate, which no such distribution can exceed. Nothing can be certified where no such distribution exists "
+        "(hatched)."
     )
     return Section("Sensitive shifting", text, tuple(figures), checks=_checks(list(studies.values())))
 
@@ -186,9 +191,9 @@ def general(bench: Bench) -> Section:
         )
         figures.append(Figure("general-small", caption.format("error and JSD loss"), rows))
     text = (
-        "The distribution within a cell changes too. Each generated distribution mixes, cell by cell, the test rows with "
-        "a distribution that is disjoint from them there: the values of the same group with the other label. The dashed "
-        "curve is the certificate of the paper's Theorem 3 with its grid of 0.005 for the same model and rows. It knows the "
-        "mean and the variance of the loss in each cell; ours knows the losses."
+        "The distribution within a cell changes too. Each generated distribution mixes, cell by cell, the test rows "
+        "with a distribution that is disjoint from them there: the values of the same group with the other label. The "
+        "dashed curve is the certificate of the paper's Theorem 3 with its grid of 0.005 for the same model and rows. "
+        "It knows the mean and the variance of the loss in each cell; ours knows the losses."
     )
     return Section("General shifting", text, tuple(figures), checks=_checks(list(studies.values())))

@@ -35,7 +35,7 @@ def _compute(bench: Bench) -> dict[str, Table]:
     columns: dict[str, Floats] = {"rho": radii}
     for name, population in (("trained", trained), ("equal", equal)):
         for shift in ("sensitive", "general"):
-            columns[f"{shift}_{name}"] = certify_curve(population, radii, shift=shift).bound  # type: ignore[arg-type]
+            columns[f"{shift}_{name}"] = certify_curve(population, radii, shift=shift).bound
             columns[f"{shift}_{name}_paper"] = np.array(PAPER[shift, name])
     columns["general_trained_grid"] = grid_certificate(share, mean, variance, radii)
     columns["general_equal_grid"] = grid_certificate(share, even, even * (1.0 - even), radii)
@@ -80,7 +80,7 @@ def tables(bench: Bench) -> Section:
         )
     )
     text = (
-        f"Adult, error. The trained model has the test error {error:.4f} (the paper's: {PAPER_ERROR}). The other one is "
-        "hypothetical, as in the paper: its error in every cell is the trained model's overall error."
+        f"Adult, error. The trained model has the test error {error:.4f} (the paper's: {PAPER_ERROR}). The other one "
+        "is hypothetical, as in the paper: its error in every cell is the trained model's overall error."
     )
     return Section(title, text, listings=tuple(listings), checks=tuple(checks))

@@ -50,7 +50,7 @@ class Mixture:
 
 def wrm_certificate(network: EluNetwork, data: Mixture, rhos: Floats, smoothness: float) -> Floats:
     """Return WRM's certificate at each Hellinger distance, for multipliers of at least ``smoothness``."""
-    radius = -4.0 * np.log1p(-np.minimum(rhos, 1.0 - 1e-9) ** 2)
+    radius = -4.0 * np.log1p(-(np.minimum(rhos, 1.0 - 1e-9) ** 2))
     multipliers = smoothness * np.geomspace(1.0, 50.0, 12)
     surrogates = np.array([_surrogate(network, data, float(gamma), smoothness) for gamma in multipliers])
     return (multipliers[:, None] * radius[None] + surrogates[:, None]).min(axis=0)
