@@ -13,6 +13,14 @@ from fairbound.datasets.loading import find
 from fairbound.datasets.store import cache_folder, cached_file
 from fairbound.table import text_table
 
+EXAMPLES = """\
+examples:
+  fairbound datasets list
+  fairbound datasets fetch compas law
+  fairbound datasets fetch health --accept-terms
+  fairbound datasets fetch compas --folder Downloads
+"""
+
 
 class Bar:
     """A line of progress that is drawn over itself; silent where nobody watches a terminal."""
@@ -97,6 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the two actions, with their options, to the command's parser."""
+    parser.epilog = EXAMPLES
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="what there is, and what is on this machine", allow_abbrev=False)
     listing.set_defaults(run=run)
