@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -22,9 +23,12 @@ def read_csv(text: str) -> dict[str, AnyArray]:
     Raises
     ------
     ValueError
-        If a row is longer or shorter than the header.
+        If there is no header, or if a row is longer or shorter than it.
     """
-    header, *rows = csv.reader(text.splitlines())
+    try:
+        header, *rows = csv.reader(io.StringIO(text, newline=""))
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
     if any(len(row) != len(header) for row in rows):
         message = f"not every row has the {len(header)} columns of the header"
         raise ValueError(message)

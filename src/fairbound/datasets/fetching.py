@@ -78,7 +78,7 @@ def sources(
 ) -> Iterator[tuple[str, Callable[[], bytes]]]:
     """Yield the sources in order, each with its name."""
     if folder is not None:
-        yield f"the folder {os.fspath(folder)}", lambda: from_folder(Path(folder), remote.files)
+        yield f"the folder {os.fspath(folder)}", lambda: from_folder(Path(folder).expanduser(), remote.files)
     if remote.address is not None:
         address = remote.address
         yield address, lambda: from_address(address, progress)

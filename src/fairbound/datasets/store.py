@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import sys
 import tempfile
@@ -71,7 +72,7 @@ def write_table(table: Columns, path: Path) -> None:
 def read_table(path: Path, expected: str) -> dict[str, AnyArray] | None:
     """Return a table, or None if there is none or if it is not the one with the expected digest."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
             table = {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error):
         return None
