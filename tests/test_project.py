@@ -72,7 +72,7 @@ LAYERS = [
     ["certify", "sections"],
     ["opening", "worst"],
     ["report"],
-    ["demo", "planning", "scoring"],
+    ["demo", "experiments", "planning", "scoring"],
     ["__init__"],
     ["cli"],
 ]

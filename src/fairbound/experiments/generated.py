@@ -55,10 +55,11 @@ def general_shifts(
 ) -> Generated:
     r"""Mix P in each cell with a distribution Q' that is disjoint from it there and has the mean loss ``other_mean``.
 
-    The density of Q is :math:`\alpha_{sy} P + \alpha'_{sy} Q'`, with :math:`\alpha p + \alpha' q' = k_s r_y`.
-    The shares lie between those of the nearest distribution with equal base rates and uniform ones, and the part of Q' in a cell
-    is uniform up to a limit which is itself drawn: so that small distances occur too. The paper wants the weights
-    :math:`\alpha` to be at most 1, for it draws rows without replacement; here they may be larger.
+    The density of Q is :math:`\alpha_{sy} P + \alpha'_{sy} Q'`, with :math:`\alpha p + \alpha' q' = k_s r_y`. The
+    shares lie between those of the nearest distribution with equal base rates and uniform ones, and the part of
+    Q' in a cell is uniform up to a limit which is itself drawn: so that small distances occur too. The paper
+    wants the weights :math:`\alpha` to be at most 1, for it draws rows without replacement; here they may be
+    larger.
     """
     rng, skew = np.random.default_rng(seed), limits or Limits()
     nearest = nearest_fair(population)

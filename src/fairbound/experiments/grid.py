@@ -96,7 +96,7 @@ def grid_certificate(
     --------
     >>> import numpy as np
     >>> mass, mean = np.array([[0.464, 0.204], [0.295, 0.037]]), np.array([[0.09, 0.38], [0.02, 0.45]])
-    >>> grid_certificate(mass, mean, 0.3 * mean, np.array([0.05, 0.2])).round(3)
+    >>> grid_certificate(mass, mean, 0.3 * mean, np.array([0.02, 0.2])).round(3)
     array([  nan, 0.356])
     """
     cells = _Cells(mass, mean, variance, ceiling)

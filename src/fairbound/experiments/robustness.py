@@ -76,8 +76,8 @@ def wrm(bench: Bench) -> Section:
         "WRM bounds the loss over a Wasserstein ball without the constraint of equal base rates; the radii correspond "
         f"as for a shift of the Gaussians. It needs a Lipschitz constant of the loss's gradient: "
         f"{float(total['smoothness'][0]):.2f}, computed from the weights layer by layer. The dotted line replaces it "
-        f"by the largest curvature seen on a grid, {float(total['smoothness_seen'][0]):.2f}, which favours WRM and proves "
-        "nothing."
+        f"by the largest curvature seen on a grid, {float(total['smoothness_seen'][0]):.2f}, which favours WRM "
+        "and proves nothing."
     )
     return Section(
         "Comparison with WRM",

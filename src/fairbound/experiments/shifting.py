@@ -165,8 +165,7 @@ def sensitive(bench: Bench) -> Section:
     text = (
         f"Only the shares of the four cells of group and label change. Grey: {bench.settings.generated:,} generated "
         "distributions with equal base rates for each curve, with their exact distance and loss. Black: the "
-        "certificate, which no such distribution can exceed. Nothing can be certified where no such distribution exists "
-        "(hatched)."
+        "certificate, which no such distribution can exceed. Nothing can be certified where none exists (hatched)."
     )
     return Section("Sensitive shifting", text, tuple(figures), checks=_checks(list(studies.values())))
 
