@@ -34,6 +34,9 @@ BATCH_ATOMS = 1_000_000
 ROUGH_ACCURACY = 1e-4
 BEST_ACCURACY = 1e-14
 
+#: A search whose gap stays open is repeated along the other side of the table if that is not longer than this.
+LONGEST_SEARCHED_AGAIN = 8
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -42,6 +45,11 @@ class Answer:
     bound: float
     witness: Witness
     proof: Proof
+
+    def improved(self, other: Answer) -> Answer:
+        """Take the smaller bound with its proof, and the distribution that attains more."""
+        best = min(self, other, key=lambda answer: answer.bound)
+        return Answer(best.bound, max(self.witness, other.witness, key=lambda witness: witness.loss), best.proof)
 
 
 @dataclass(frozen=True)
@@ -72,10 +80,33 @@ class Question:
         return near if self.stand_in is None else self.stand_in.least_radius(near)
 
     def answers(self, rhos: Floats) -> list[Answer]:
-        """Solve for feasible radii, with the longer side of the table as the groups."""
+        """Solve for feasible radii, with the longer side of the table as the groups.
+
+        A search along one side can be caught where one along the other is not: if the mean losses are the same in all
+        groups, the value does not depend on the group shares and the multipliers have no optimum. So radii whose gap
+        stays open are searched along the other side too, unless it is long.
+        """
         if self.stand_in is not None:
             rhos = np.maximum(self.stand_in.radius(rhos), self.nearest.distance)
-        axis: Axis = "label" if self.problem.groups.size >= self.problem.labels.size else "group"
+        axis = self._axis
+        found = self._answers(rhos, axis)
+        loose = [index for index, a in enumerate(found) if a.bound - a.witness.loss > self.tol]
+        longest = max(self.problem.groups.size, self.problem.labels.size)
+        if loose and longest <= LONGEST_SEARCHED_AGAIN and not self.problem.one_convex_program:
+            others = self._answers(rhos[loose], "label" if axis == "group" else "group")
+            for index, other in zip(loose, others, strict=True):
+                found[index] = found[index].improved(other)
+        return found
+
+    @property
+    def _axis(self) -> Axis:
+        """Whose shares are searched: the shorter side; of equal sides the limited one, which leaves the other free."""
+        groups, labels = self.problem.groups, self.problem.labels
+        if groups.size == labels.size and not self.problem.one_convex_program:
+            return "group" if groups.limited and not labels.limited else "label"
+        return "label" if groups.size >= labels.size else "group"
+
+    def _answers(self, rhos: Floats, axis: Axis) -> list[Answer]:
         problem, nearest = self.problem, self.nearest
         if axis == "group":
             problem = problem.transposed
