@@ -17,6 +17,7 @@ from fairbound.experiments.generated import Limits, general_shifts, sensitive_sh
 from fairbound.experiments.section import Check, Figure, Line, Panel, Section
 from fairbound.experiments.store import Table
 from fairbound.population import Population
+from fairbound.question import Shift
 
 SKEWS = (0.1, 0.3, 0.5, 0.7, 1.0)
 SIDES = ("groups", "labels")
@@ -29,17 +30,10 @@ TOTAL = ("sensitive", "side", "skew", "nearest", "above", "excess")
 def certify_limited(
     population: Population, rho: Floats, *, sensitive: bool, side: int, skew: float
 ) -> CertificateCurve:
-    """Certify with a limit on the groups (side 0) or on the labels (side 1).
-
-    Sensitive shifting treats groups and labels alike, and the search is over the labels, which is fastest if the limit
-    is theirs: so for a limit on the groups the two are exchanged.
-    """
-    if not sensitive:
-        limits = (skew, None) if side == 0 else (None, skew)
-        return certify_curve(population, rho, group_skew=limits[0], label_skew=limits[1])
-    if side == 0:
-        population = Population.from_moments(population.mass.T, population.mean.T)
-    return certify_curve(population, rho, shift="sensitive", label_skew=skew)
+    """Certify with a limit on the groups (side 0) or on the labels (side 1)."""
+    limits = (skew, None) if side == 0 else (None, skew)
+    shift: Shift = "sensitive" if sensitive else "general"
+    return certify_curve(population, rho, shift=shift, group_skew=limits[0], label_skew=limits[1])
 
 
 def _compute(bench: Bench, dataset: str) -> dict[str, Table]:
