@@ -74,7 +74,7 @@ LAYERS = [
     ["checking", "sections"],
     ["opening", "worst"],
     ["report"],
-    ["demo", "planning", "scoring"],
+    ["demo", "experiments", "planning", "scoring"],
     ["__init__"],
     ["cli"],
     ["__main__"],

@@ -232,3 +232,15 @@ def test_words() -> None:
     assert any("differ by at most 0.2" in sentence for sentence in certificate.assumptions)
     assert all(sentence.endswith(".") for sentence in certificate.assumptions)
     assert "3 radii" in repr(certify_curve(certificate.population, [0.1, 0.2, 0.3]))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 2), (2, 3)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_losses_that_do_not_differ_between_groups_or_labels(shape: tuple[int, int], axis: int) -> None:
+    """As for a model that always predicts the same label: along one side the multipliers have no optimum."""
+    rng = np.random.default_rng(7)
+    mass = rng.dirichlet(np.full(shape[0] * shape[1], 5.0)).reshape(shape)
+    mean = np.broadcast_to(np.eye(max(shape))[: shape[1 - axis], 0][(None, ...) if axis == 0 else (..., None)], shape)
+    curve = certify_curve(Population.from_moments(mass, mean), [0.2, 0.3, 0.5], shift="sensitive")
+    assert all(certificate.status is Status.TIGHT for certificate in curve)
+    assert verify(curve.to_json()).verdict is Verdict.PROVED

@@ -71,11 +71,19 @@ class Question:
         near = self.nearest.distance
         return near if self.stand_in is None else self.stand_in.least_radius(near)
 
+    @property
+    def _axis(self) -> Axis:
+        """Whose shares are searched: the shorter side; of equal sides the limited one, which leaves the other free."""
+        groups, labels = self.problem.groups, self.problem.labels
+        if groups.size == labels.size and not self.problem.one_convex_program:
+            return "group" if groups.limited and not labels.limited else "label"
+        return "label" if groups.size >= labels.size else "group"
+
     def answers(self, rhos: Floats) -> list[Answer]:
-        """Solve for feasible radii, with the longer side of the table as the groups."""
+        """Solve for feasible radii."""
         if self.stand_in is not None:
             rhos = np.maximum(self.stand_in.radius(rhos), self.nearest.distance)
-        axis: Axis = "label" if self.problem.groups.size >= self.problem.labels.size else "group"
+        axis = self._axis
         problem, nearest = self.problem, self.nearest
         if axis == "group":
             problem = problem.transposed

@@ -18,6 +18,7 @@ from fairbound.cli.documents import add_report, add_show, add_verify
 from fairbound.cli.output import ProblemError, complain
 from fairbound.datasets.command import add_options as add_datasets
 from fairbound.errors import InfeasibleError, InputError
+from fairbound.experiments.command import add_options as add_reproduce
 from fairbound.strict import MalformedError
 
 #: The ends that are not the command's own: bad usage or data, a defect of ours, and the two signals of the shell.
@@ -40,6 +41,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "show": ("print a certificate for a person", add_show),
     "report": ("make a page about a certificate, to show to others", add_report),
     "datasets": ("list the datasets of the paper's experiments, and fetch them", add_datasets),
+    "reproduce": ("run the experiments of the paper", add_reproduce),
     "demo": ("certify a model on data that ships with the package", add_demo),
     "completion": ("print a script that completes commands and options in a shell", add_completion),
 }
