@@ -24,12 +24,14 @@ SHIPPED = ("adult", "crime", "german")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.description = "Run the paper's experiments; write figures, every number as CSV, and a page that shows them."
-    listed = "".join(f"  {name:<10} {what}\n" for name, what in EXPERIMENTS.items()).replace("%", "%%")
+    listed = "".join(f"  {name:<10} {what}\n" for name, what in EXPERIMENTS.items())
     parser.epilog = (
         f"experiments:\n{listed}\n"
         "exit status: 0 all checks passed, 1 one failed (such as a generated distribution above its certificate),\n"
         "2 the question cannot be used as given\n\n"
-        "example:\n  fairbound reproduce --quick --out results\n"
+        "examples:\n"
+        "  fairbound reproduce --quick --out results\n"
+        "  fairbound reproduce sensitive tables --dataset adult --out results\n"
     )
     parser.add_argument("experiment", nargs="*", metavar="EXPERIMENT", help="which ones (default: all; see below)")
     parser.add_argument("--out", required=True, metavar="DIR", help="where to write; what is done there is kept")

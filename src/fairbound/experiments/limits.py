@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 
 from fairbound.arrays import Floats
-from fairbound.certificate import CertificateCurve
 from fairbound.certify import certify_curve
+from fairbound.curve import CertificateCurve
 from fairbound.experiments.bench import LARGE, Bench
 from fairbound.experiments.comparison import compare
 from fairbound.experiments.generated import Limits, general_shifts, sensitive_shifts
