@@ -37,6 +37,9 @@ BEST_ACCURACY = 1e-14
 #: A search whose gap stays open is repeated along the other side of the table if that is not longer than this.
 LONGEST_SEARCHED_AGAIN = 8
 
+#: Mean losses, in units of the largest, that differ by less are the same for the choice of a side.
+FLAT = 1e-6
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -100,11 +103,21 @@ class Question:
 
     @property
     def _axis(self) -> Axis:
-        """Whose shares are searched: the shorter side; of equal sides the limited one, which leaves the other free."""
+        """Whose shares are searched: the shorter side; of equal sides the limited one, which leaves the other free.
+
+        Mean losses that are the same in all groups leave no choice: only a search along the groups succeeds.
+        """
         groups, labels = self.problem.groups, self.problem.labels
-        if groups.size == labels.size and not self.problem.one_convex_program:
+        if self.problem.one_convex_program:
+            return "label" if groups.size >= labels.size else "group"
+        if self.problem.upper.places == 1 and max(groups.size, labels.size) <= LONGEST_SEARCHED_AGAIN:
+            mean = self.problem.upper.loss[..., 0]
+            by_group, by_label = (float(np.ptp(mean, axis=axis).max()) for axis in range(2))
+            if min(by_group, by_label) <= FLAT * self.problem.scale < max(by_group, by_label):
+                return "group" if by_group < by_label else "label"
+        if groups.size == labels.size:
             return "group" if groups.limited and not labels.limited else "label"
-        return "label" if groups.size >= labels.size else "group"
+        return "label" if groups.size > labels.size else "group"
 
     def _answers(self, rhos: Floats, axis: Axis) -> list[Answer]:
         problem, nearest = self.problem, self.nearest
