@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairbound.cli import main
-from fairbound.experiments import shifting
+from fairbound.experiments import command, shifting
 from fairbound.experiments.generated import Generated, sensitive_shifts
 
 #: One worker runs these tests, so that the quick run is made once.
@@ -163,6 +163,17 @@ def test_bad_questions_name_the_cure(
 ) -> None:
     assert main(["reproduce", "--quick", "--out", str(tmp_path), *arguments]) == 2
     assert cure in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("library", ["matplotlib", "torch"])
+def test_missing_libraries_are_named_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
+    monkeypatch.setattr(command, "find_spec", lambda name: None if name == library else name)
+    assert main(["reproduce", "--out", str(tmp_path), "--dataset", "german"]) == 2
+    printed = capsys.readouterr().err
+    assert library in printed
+    assert "pip install 'fairbound[reproduce]'" in printed
 
 
 def test_any_classifier_will_do(tmp_path: Path) -> None:

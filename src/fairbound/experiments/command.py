@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
         folder=None if arguments.data_folder is None else Path(arguments.data_folder),
         accept_terms=arguments.accept_terms,
     )
+    _need("matplotlib", "the figures need")
+    if settings.model == "network":
+        _need("torch", "the paper's network needs", ", or choose another model, such as --model logistic")
     bench = Bench(settings, Store(Path(arguments.out)), Progress())
     results = reproduce(bench, experiments, skip_missing=not named)
     failed = [check for check in results.checks if not check.holds]
@@ -92,6 +96,15 @@ def _chosen(argument: str, given: list[str], known: tuple[str, ...]) -> tuple[st
         message = f"{argument} {strangers[0]!r} is not known; use {', '.join(known)}"
         raise InputError(message)
     return tuple(name for name in known if name in given) or known
+
+
+def _need(library: str, what: str, instead: str = "") -> None:
+    """Refuse before the work begins, not after."""
+    from fairbound.errors import InputError  # noqa: PLC0415 (as above)
+
+    if find_spec(library) is None:
+        message = f"{what} {library}, which is not installed; pip install 'fairbound[reproduce]'{instead}"
+        raise InputError(message)
 
 
 def _say(line: str, stream: Any) -> None:

@@ -39,17 +39,29 @@ class Comparison:
     margin: Floats
 
 
-def compare(points: Generated, rho: Floats, bound: Floats, certify_at: Callable[[Floats], Floats]) -> Comparison:
+def compare(
+    points: Generated,
+    rho: Floats,
+    bound: Floats,
+    certify_at: Callable[[Floats], Floats],
+    most: int | None = None,
+) -> Comparison:
     """Compare each distribution with the certificate at its own distance.
 
     Bounds grow with the radius, so a point that is below the bound at the next smaller radius of the curve needs no
-    certificate of its own; the others get one. ``bound`` is NaN where nothing can be certified.
+    certificate of its own; the others get one. With ``most`` only so many get one, those that come nearest to the
+    curve, and the rest is compared with the next larger radius, in whose ball they are as well. ``bound`` is NaN where
+    nothing can be certified.
     """
     place = np.searchsorted(rho, points.distance)
     below = np.where(place > 0, bound[np.maximum(place - 1, 0)], np.nan)
     beyond = place >= len(rho)
     upper = np.where(beyond, np.nan, bound[np.minimum(place, len(rho) - 1)])
     alone = np.flatnonzero(~(points.loss <= below))
+    if most is not None and len(alone) > most:
+        known = ~np.isnan(bound)
+        height = points.loss[alone] - np.interp(points.distance[alone], rho[known], bound[known])
+        alone = alone[np.argsort(-height, kind="stable")[:most]]
     exact = upper.copy()
     exact[alone] = certify_at(points.distance[alone]) if len(alone) else []
     margin = np.where(np.isnan(exact), np.where(beyond, np.inf, -np.inf), exact - points.loss)

@@ -53,7 +53,12 @@ def render(figure: Figure) -> dict[str, bytes]:
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
                 entries.setdefault(label, handle)
         canvas.legend(
-            entries.values(), entries.keys(), loc="outside lower center", ncols=2 if columns < 3 else 4, frameon=False
+            entries.values(),
+            entries.keys(),
+            loc="outside lower center",
+            ncols=2 if columns < 3 else 4,
+            frameon=False,
+            markerscale=8,
         )
         files = {}
         for ending, about in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):

@@ -86,11 +86,11 @@ def _overview(bench: Bench, missing: dict[str, str]) -> Section:
         share = cells["share"]
         whole = [f"{float((share * cells[loss]).sum()):.4f}" for loss in ("error", "bce", "jsd")]
         groups = [
-            f"{group}, {label}: {int(n):,}"
-            for group, label, n in zip(*(cells[c] for c in ("group", "label", "rows")), strict=True)
+            f"{group}, {label}: {int(n):,} ({error:.3f})"
+            for group, label, n, error in zip(*(cells[c] for c in ("group", "label", "rows", "error")), strict=True)
         ]
         rows.append((name, f"{int(cells['rows'].sum()):,}", *whole, "; ".join(groups)))
-    head = ("dataset", "test rows", "error", "BCE", "JSD", "rows of each cell")
+    head = ("dataset", "test rows", "error", "BCE", "JSD", "rows of each cell, and error")
     words = "Certificates are computed from the model's losses on test rows, which took no part in training."
     words += "".join(f" Not run: {name} ({reason})." for name, reason in missing.items())
     return Section("Data and models", words, listings=(Listing("Test rows and losses", head, tuple(rows)),))

@@ -127,7 +127,7 @@ def _checks(studies: list[Study]) -> tuple[Check, ...]:
                 Check(
                     f"sensitive shifting, {one.title}: within {TIGHT} of the curve in each tenth of rho",
                     widest <= TIGHT,
-                    f"at most {widest:.4f} below it in the {int(full.sum())} tenths with {ENOUGH} or more",
+                    f"at most {widest:.1e} below it in the {int(full.sum())} tenths with {ENOUGH} or more",
                 )
             )
         else:
