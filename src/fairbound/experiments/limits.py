@@ -100,8 +100,8 @@ def limits(bench: Bench) -> Section:
     text = (
         "Certificates of the error if the shares of the groups, or of the labels, may not differ by more than a limit "
         "in the distributions with equal base rates. The stricter the limit, the lower the curve. "
-        f"Generated distributions respect the limit too; the {EXACT} of each curve that come nearest to it are compared "
-        "with a certificate at their own distance, the others with the one at the next larger radius."
+        f"Generated distributions respect the limit too; the {EXACT} of each curve that come nearest to it are "
+        "compared with a certificate at their own distance, the others with the one at the next larger radius."
     )
     return Section("Limits on skewness", text, tuple(figures), checks=tuple(checks))
 
