@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 
@@ -12,27 +13,13 @@ from fairbound.certificate import Certificate
 from fairbound.curve import CertificateCurve
 from fairbound.errors import InfeasibleError, InputError, ThresholdError, shown
 from fairbound.population import Population
-from fairbound.question import EmptyCells, Shift, Support, pose, read_radii
-from fairbound.regions import Region
+from fairbound.question import Asked, pose, read_radii
 
 #: How closely the largest certified radius is found.
 RADIUS_ACCURACY = 1e-6
 
 
-def certify(
-    population: Population,
-    rho: float,
-    *,
-    shift: Shift = "general",
-    group_skew: float | None = None,
-    label_skew: float | None = None,
-    support: Support = "any",
-    empty_cells: EmptyCells = "refuse",
-    confidence: float | None = None,
-    region: str | Region = "auto",
-    tol: float = 1e-6,
-    budget: int | None = None,
-) -> Certificate:
+def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certificate:
     """Bound the loss over all distributions with equal base rates within Hellinger distance ``rho`` of the data.
 
     Parameters
@@ -81,18 +68,7 @@ def certify(
     array([[0.365, 0.338],
            [0.154, 0.143]])
     """
-    question = pose(
-        population,
-        shift=shift,
-        group_skew=group_skew,
-        label_skew=label_skew,
-        support=support,
-        empty_cells=empty_cells,
-        tol=tol,
-        budget=budget,
-        confidence=confidence,
-        region=region,
-    )
+    question = pose(population, **asked)
     if np.ndim(rho):
         message = f"rho={shown(rho)} must be one number; use certify_curve for several"
         raise InputError(message)
@@ -110,20 +86,7 @@ def certify(
     return question.certificate(float(radius[0]), question.answers(radius)[0])
 
 
-def certify_curve(
-    population: Population,
-    rhos: Sequence[float] | Floats,
-    *,
-    shift: Shift = "general",
-    group_skew: float | None = None,
-    label_skew: float | None = None,
-    support: Support = "any",
-    empty_cells: EmptyCells = "refuse",
-    confidence: float | None = None,
-    region: str | Region = "auto",
-    tol: float = 1e-6,
-    budget: int | None = None,
-) -> CertificateCurve:
+def certify_curve(population: Population, rhos: Sequence[float] | Floats, **asked: Unpack[Asked]) -> CertificateCurve:
     """Certify at many radii at once, much faster than one by one; parameters as for :func:`certify`.
 
     Radii below the nearest distribution with equal base rates are marked as infeasible instead of raising.
@@ -135,18 +98,7 @@ def certify_curve(
     >>> certify_curve(population, [0.05, 0.1, 0.2]).bound.round(4)
     array([   nan, 0.2093, 0.3702])
     """
-    question = pose(
-        population,
-        shift=shift,
-        group_skew=group_skew,
-        label_skew=label_skew,
-        support=support,
-        empty_cells=empty_cells,
-        tol=tol,
-        budget=budget,
-        confidence=confidence,
-        region=region,
-    )
+    question = pose(population, **asked)
     radii = read_radii(rhos)
     feasible = np.flatnonzero(radii >= question.distance)
     certificates: list[Certificate | None] = [None] * len(radii)
@@ -156,20 +108,7 @@ def certify_curve(
     return CertificateCurve(radii, question.distance, tuple(certificates))
 
 
-def largest_certified_rho(
-    population: Population,
-    threshold: float,
-    *,
-    shift: Shift = "general",
-    group_skew: float | None = None,
-    label_skew: float | None = None,
-    support: Support = "any",
-    empty_cells: EmptyCells = "refuse",
-    confidence: float | None = None,
-    region: str | Region = "auto",
-    tol: float = 1e-6,
-    budget: int | None = None,
-) -> float:
+def largest_certified_rho(population: Population, threshold: float, **asked: Unpack[Asked]) -> float:
     """Return the largest radius, to within 1e-6, at which the certified loss is at most ``threshold``.
 
     The bound at the returned radius was computed and is at most the threshold. Other parameters as for
@@ -187,18 +126,7 @@ def largest_certified_rho(
     >>> round(largest_certified_rho(population, 0.370206), 4)
     0.2
     """
-    question = pose(
-        population,
-        shift=shift,
-        group_skew=group_skew,
-        label_skew=label_skew,
-        support=support,
-        empty_cells=empty_cells,
-        tol=tol,
-        budget=budget,
-        confidence=confidence,
-        region=region,
-    )
+    question = pose(population, **asked)
     target = number("threshold", threshold, 0.0, np.inf, "it is a loss")
     if target >= question.problem.ceiling.max():
         return 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
@@ -221,18 +221,32 @@ def _choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
         raise InputError(message)
 
 
+class Asked(TypedDict, total=False):
+    """The keywords that every question takes; :func:`fairbound.certify` explains them."""
+
+    shift: Shift
+    group_skew: float | None
+    label_skew: float | None
+    support: Support
+    empty_cells: EmptyCells
+    confidence: float | None
+    region: str | Region
+    tol: float
+    budget: int | None
+
+
 def pose(
     population: object,
     *,
-    shift: str,
-    group_skew: float | None,
-    label_skew: float | None,
-    support: str,
-    empty_cells: str,
-    tol: float,
-    budget: int | None,
+    shift: str = "general",
+    group_skew: float | None = None,
+    label_skew: float | None = None,
+    support: str = "any",
+    empty_cells: str = "refuse",
     confidence: float | None = None,
     region: str | Region = "auto",
+    tol: float = 1e-6,
+    budget: int | None = None,
 ) -> Question:
     """Validate everything but the radii: the one validator of this module."""
     if not isinstance(population, Population):

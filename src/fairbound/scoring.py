@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from fairbound.certify import certify
 from fairbound.losses import Loss
 from fairbound.population import Population
-from fairbound.question import EmptyCells, Shift, Support
-from fairbound.regions import Region
+from fairbound.question import Asked
 
 
 def certified_loss(
@@ -20,15 +19,7 @@ def certified_loss(
     loss: str | Loss = "zero_one",
     clip: float | None = None,
     sample_weight: Any = None,
-    shift: Shift = "general",
-    group_skew: float | None = None,
-    label_skew: float | None = None,
-    support: Support = "any",
-    empty_cells: EmptyCells = "refuse",
-    confidence: float | None = None,
-    region: str | Region = "auto",
-    tol: float = 1e-6,
-    budget: int | None = None,
+    **asked: Unpack[Asked],
 ) -> float:
     """Return the bound of :func:`certify` for predictions; smaller is better.
 
@@ -45,8 +36,8 @@ def certified_loss(
     ----------
     y_true, y_pred, sensitive_features, loss, clip, sample_weight
         As for :meth:`Population.from_predictions`.
-    rho, shift, group_skew, label_skew, support, empty_cells, confidence, region, tol, budget
-        As for :func:`certify`.
+    rho, asked
+        As for :func:`certify`, with all its keywords.
 
     Raises
     ------
@@ -67,16 +58,4 @@ def certified_loss(
     population = Population.from_predictions(
         y_true, y_pred, sensitive_features=sensitive_features, loss=loss, clip=clip, sample_weight=sample_weight
     )
-    return certify(
-        population,
-        rho,
-        shift=shift,
-        group_skew=group_skew,
-        label_skew=label_skew,
-        support=support,
-        empty_cells=empty_cells,
-        confidence=confidence,
-        region=region,
-        tol=tol,
-        budget=budget,
-    ).bound
+    return certify(population, rho, **asked).bound
