@@ -94,3 +94,40 @@ def piece_bound(problem: Problem, rho: Floats, vertices: Floats, w: Floats, cent
     # G is positive, so a total that is not positive shows that no admissible r lies in the piece at all.
     bound = np.where(most <= 0, -np.inf, bound)
     return np.where(held, bound, np.inf)
+
+
+def conditional_bound(problem: Problem, rho: Floats, theta: Floats, ends: Floats | None = None) -> Floats:
+    """Bound a mean given the group from any ``theta`` that are at least the ceilings (docs/theory.md, section 11).
+
+    Without ``ends`` theta is (N, 1, S, C). With two parts, ``ends`` (N, 2) is the interval in which the share t of the first
+    part lies, and ``theta`` (N, 2, S, C) are the multipliers at its ends; in between they move linearly. With
+    ``H_s = sum_y p_i E_i[1/(theta_i - v)]`` over either part, and w the width of the interval, the bound is
+
+        max_j level_j - tau^2 / max_j sigma_K( t_j H_s1^j + (1 - t_j) H_s2^j + w/4 max(0, rise of H_s2 - rise of H_s1) ).
+    """
+    parts = problem.parts or ()
+    probability = problem.upper.probability
+    present = probability > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gap = np.where(present, np.maximum(theta[..., None] - problem.upper.loss, 0.0), 1.0)
+        terms = np.where(present, probability / gap, 0.0).sum(axis=4)
+        roundings = probability.size + PROBABILITY_ROUNDINGS + 12
+        pull = [raised(terms[..., part].sum(axis=3) + LEAST, roundings) for part in parts]  # (N, 1 or 2, S) each
+        total = pull[0]
+        if ends is not None:
+            low = [lowered(h, 2 * roundings + 8) for h in pull]
+            more = (pull[1][:, 1] + pull[0][:, 0]) - (low[1][:, 0] + low[0][:, 1])
+            more = more + margin(pull[1].sum(axis=1) + pull[0].sum(axis=1), 4)
+            bent = raised(np.maximum(more, 0.0) * (ends[:, 1:] - ends[:, :1]) * 0.25, 8)
+            total = ends[..., None] * pull[0] + (1.0 - ends)[..., None] * pull[1] + bent[:, None]
+        total = np.where(np.isnan(total), np.inf, total)  # 0 times infinity, at an end of the simplex
+        most = problem.groups.support(raised(total, 8)).max(axis=1)
+        most = np.where(np.isnan(most), np.inf, most)
+        summed = theta.sum(axis=2)
+        summed = summed + margin(np.abs(theta).sum(axis=2), problem.groups.size)
+        levels = [problem.labels.support(summed) if ends is None else summed[..., part].max(axis=2) for part in parts]
+        level = np.sum(levels, axis=0)
+        level = level + margin(np.sum(np.abs(levels), axis=0), 2)
+        bound = _certified(level.max(axis=1), rho, most)
+    held = (theta >= problem.ceiling).all(axis=(1, 2, 3)) & (np.abs(theta) < MOST).all(axis=(1, 2, 3))
+    return np.where(held, bound, np.inf)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,9 @@ from fairbound.document import (
     write_sampling,
     write_witness,
 )
+from fairbound.metrics import Chosen
 from fairbound.notebook import html_details, html_paragraph, html_table
+from fairbound.objective import Objective
 from fairbound.overview import change_rows
 from fairbound.plot import draw_worst_case
 from fairbound.population import Population
@@ -38,6 +41,10 @@ class Status(Enum):
     """How a certificate ended; the text names the cause and, where there is one, the cure."""
 
     TIGHT = "the bound is within the tolerance of a loss that is attained"
+    TRIVIAL = (
+        "the ball is so large that a group can be emptied and filled with anything, so the bound says nothing: choose a "
+        "smaller rho, or limit the shares with group_skew or min_group_mass"
+    )
     LOOSE = (
         "the bound is valid but the gap is larger than the tolerance: the search used up its budget, or rho is so "
         "close to the nearest fair distribution that rounding limits the gap; raise budget, tol or rho"
@@ -82,6 +89,14 @@ class Certificate:
         The confidence region's name.
     stand_in
         What takes P's place if P is known through a sample: ``attained``, ``witness`` and ``proof`` refer to it.
+    metric
+        What is bounded: "loss", or another metric.
+    group
+        The group that was chosen for it, if any.
+    objective, comparisons
+        Of another metric: what bound and worst case refer to, and the certificates of all that the metric is the largest
+        (or smallest) of, for example of all pairs of groups. The one with the largest bound leads: ``witness``,
+        ``proof`` and ``stand_in`` are its own.
     """
 
     bound: float
@@ -100,15 +115,33 @@ class Certificate:
     confidence: float | None = None
     region: str | None = None
     stand_in: StandIn | None = None
+    objective: Objective | None = None
+    metric: str = "loss"
+    group: Hashable | None = None
+    comparisons: tuple[Certificate, ...] = ()
+
+    @property
+    def lower(self) -> bool:
+        """Whether the metric is bounded from below, as ratios are: then ``bound <= worst case <= attained``."""
+        return self.objective is not None and self.objective.ratio
 
     @property
     def gap(self) -> float:
-        """``bound - attained``: the worst case in the ball (around P, or around its stand-in) lies between the two."""
-        return self.bound - self.attained
+        """The worst case in the ball (around P, or around its stand-in) lies between bound and attained value."""
+        return self.attained - self.bound if self.lower else self.bound - self.attained
+
+    @property
+    def trivial(self) -> bool:
+        """Whether the bound is no better than what holds for any distribution at all."""
+        if self.objective is None:
+            return False
+        return self.bound <= 0.0 if self.lower else self.bound >= self.population.ceiling
 
     @property
     def status(self) -> Status:
-        """Whether the gap asked for was reached."""
+        """Whether the gap asked for was reached, and anything is said at all."""
+        if self.trivial:
+            return Status.TRIVIAL
         return Status.TIGHT if self.gap <= self.tol else Status.LOOSE
 
     def to_json(self) -> str:
@@ -185,8 +218,9 @@ class Certificate:
 
     def __repr__(self) -> str:
         sure = "" if self.confidence is None else f", confidence={self.confidence:g}"
+        what = "" if self.metric == "loss" else f"metric={self.metric!r}, "
         return (
-            f"Certificate(bound={self.bound:.6f}, attained={self.attained:.6f}, rho={self.rho:g}, "
+            f"Certificate({what}bound={self.bound:.6f}, attained={self.attained:.6f}, rho={self.rho:g}, "
             f"shift={self.shift!r}{sure}, status={self.status.name})"
         )
 
@@ -212,6 +246,21 @@ class Certificate:
                 html_details("What this rests on", self.assumptions),
             ]
         )
+
+
+def combined(parts: Sequence[Certificate], chosen: Chosen, confidence: float | None) -> Certificate:
+    """Return the certificate of a metric from those of its objectives; the worst of them leads."""
+    lower = chosen.metric.lower
+    first = min(parts, key=lambda c: c.bound) if lower else max(parts, key=lambda c: c.bound)
+    attained = [c.attained for c in parts]
+    return replace(
+        first,
+        attained=min(attained) if lower else max(attained),
+        confidence=confidence,
+        metric=chosen.metric.name,
+        group=chosen.group,
+        comparisons=tuple(parts),
+    )
 
 
 def header(name: str) -> dict[str, str]:

@@ -12,8 +12,9 @@ from fairbound.cells import number
 from fairbound.certificate import Certificate
 from fairbound.curve import CertificateCurve
 from fairbound.errors import InfeasibleError, InputError, ThresholdError, shown
+from fairbound.metric_question import ask
 from fairbound.population import Population
-from fairbound.question import Asked, pose, read_radii
+from fairbound.question import Asked, read_radii
 
 #: How closely the largest certified radius is found.
 RADIUS_ACCURACY = 1e-6
@@ -68,22 +69,22 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     array([[0.365, 0.338],
            [0.154, 0.143]])
     """
-    question = pose(population, **asked)
+    question = ask(population, **asked)
     if np.ndim(rho):
         message = f"rho={shown(rho)} must be one number; use certify_curve for several"
         raise InputError(message)
     radius = read_radii([rho])
     distance = question.distance
     if radius[0] < distance:
-        limited = " within the limits" if question.problem.groups.limited or question.problem.labels.limited else ""
+        limited = " within the limits" if question.limited else ""
         reason = (
             f"the nearest distribution with equal base rates{limited} is at Hellinger distance"
-            if question.stand_in is None
+            if not question.sampled
             else f"allowing for sampling error, no distribution with equal base rates{limited} is nearer than"
         )
         message = f"rho={shown(rho)} is too small: {reason} {distance!r}; use a rho of at least that"
         raise InfeasibleError(message, distance)
-    return question.certificate(float(radius[0]), question.answers(radius)[0])
+    return question.certificates(radius)[0]
 
 
 def certify_curve(population: Population, rhos: Sequence[float] | Floats, **asked: Unpack[Asked]) -> CertificateCurve:
@@ -98,13 +99,13 @@ def certify_curve(population: Population, rhos: Sequence[float] | Floats, **aske
     >>> certify_curve(population, [0.05, 0.1, 0.2]).bound.round(4)
     array([   nan, 0.2093, 0.3702])
     """
-    question = pose(population, **asked)
+    question = ask(population, **asked)
     radii = read_radii(rhos)
     feasible = np.flatnonzero(radii >= question.distance)
     certificates: list[Certificate | None] = [None] * len(radii)
     if len(feasible):
-        for index, answer in zip(feasible, question.answers(radii[feasible]), strict=True):
-            certificates[index] = question.certificate(float(radii[index]), answer)
+        for index, certificate in zip(feasible, question.certificates(radii[feasible]), strict=True):
+            certificates[index] = certificate
     return CertificateCurve(radii, question.distance, tuple(certificates))
 
 
@@ -126,7 +127,7 @@ def largest_certified_rho(population: Population, threshold: float, **asked: Unp
     >>> round(largest_certified_rho(population, 0.370206), 4)
     0.2
     """
-    question = pose(population, **asked)
+    question = ask(population, **asked)
     target = number("threshold", threshold, 0.0, np.inf, "it is a loss")
     if target >= question.problem.ceiling.max():
         return 1.0
@@ -134,7 +135,8 @@ def largest_certified_rho(population: Population, threshold: float, **asked: Unp
     certified: float | None = None
     while high - low > RADIUS_ACCURACY:
         grid = np.linspace(low, high, 18)[1:-1]
-        kept = np.array([answer.bound <= target for answer in question.answers(grid)])
+        bounds = question.bounds(grid)
+        kept = bounds >= target if question.lower else bounds <= target
         broken = len(grid) if kept.all() else int(np.argmin(kept))
         if broken:
             certified = low = float(grid[broken - 1])

@@ -49,6 +49,9 @@ class Problem:
         Whether Q may put mass at the ceiling where P has none.
     groups, labels
         Where the group and label shares of Q may lie.
+    parts
+        None for the expected loss of all. Otherwise losses are means given the group and a part of the labels: the
+        losses of a part count by its labels' shares within it, whatever the share of the group.
     """
 
     upper: Atoms
@@ -57,6 +60,7 @@ class Problem:
     unseen: bool
     groups: MarginalSet
     labels: MarginalSet
+    parts: tuple[tuple[int, ...], ...] | None = None
 
     @property
     def transposed(self) -> Problem:
@@ -79,6 +83,17 @@ class Problem:
     def scale(self) -> float:
         """The largest ceiling, used as the unit of loss while solving."""
         return float(self.ceiling.max()) or 1.0
+
+    def counted(self, group_share: Floats, label_share: Floats) -> Floats:
+        """Return how much the mean loss of each cell counts for a Q with these shares, shape (..., S, C)."""
+        if self.parts is None:
+            return group_share[..., :, None] * label_share[..., None, :]
+        within = np.empty_like(label_share)
+        for part in self.parts:
+            chosen = label_share[..., part]
+            total = chosen.sum(axis=-1, keepdims=True)
+            within[..., part] = chosen / np.where(total > 0, total, 1.0)  # of nothing there is no mean; none is claimed
+        return np.repeat(within[..., None, :], group_share.shape[-1], axis=-2)
 
     @property
     def one_convex_program(self) -> bool:

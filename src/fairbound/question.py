@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypedDict
 
 import numpy as np
 
+from fairbound.answer import Answer
 from fairbound.arrays import Floats
 from fairbound.bounds import general_bound
 from fairbound.cells import number
 from fairbound.certificate import Certificate
+from fairbound.comparing import Compared, compare
 from fairbound.errors import InputError, shown
 from fairbound.general import GeneralSaddle, solve_general
+from fairbound.metrics import MetricName
 from fairbound.nearest import NearestFair, nearest_shares
+from fairbound.objective import Objective
+from fairbound.orientation import oriented_stand_in
 from fairbound.population import Population
 from fairbound.problem import Problem
-from fairbound.proof import Axis, Proof, TangentProof
+from fairbound.proof import Axis, TangentProof
+from fairbound.ratios import attained_ratio
 from fairbound.regions import Region, StandIn, check_sample, find_region, read_confidence, small_cells
 from fairbound.rounding import least_affinity
 from fairbound.search import Search
-from fairbound.witness import Witness, build_witnesses
+from fairbound.witness import build_witnesses
 
 Shift = Literal["general", "sensitive"]
 Support = Literal["any", "observed"]
@@ -36,19 +43,11 @@ BEST_ACCURACY = 1e-14
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A bound, the distribution that comes close to it, and the proof."""
-
-    bound: float
-    witness: Witness
-    proof: Proof
-
-
-@dataclass(frozen=True)
 class Question:
     """A validated call: everything but the radii.
 
-    With a confidence, ``problem`` and ``nearest`` are those of the stand-in, at its larger radii.
+    With a confidence, ``problem`` and ``nearest`` are those of the stand-in, at its larger radii. With an objective,
+    ``problem`` is still that of the expected loss of all.
     """
 
     population: Population
@@ -64,6 +63,36 @@ class Question:
     confidence: float | None = None
     region: str | None = None
     stand_in: StandIn | None = None
+    objective: Objective | None = None
+
+    @property
+    def limited(self) -> bool:
+        """Whether shares are limited."""
+        return self.problem.groups.limited or self.problem.labels.limited
+
+    @property
+    def sampled(self) -> bool:
+        """Whether P is known through a sample."""
+        return self.stand_in is not None
+
+    @property
+    def lower(self) -> bool:
+        """Losses are bounded from above."""
+        return False
+
+    @property
+    def extreme(self) -> float:
+        """The largest loss there is."""
+        return float(self.problem.ceiling.max())
+
+    def certificates(self, rhos: Floats) -> list[Certificate]:
+        """Certify at feasible radii."""
+        answers = zip(rhos.tolist(), self.answers(rhos), strict=True)
+        return [self.certificate(rho, answer) for rho, answer in answers]
+
+    def bounds(self, rhos: Floats) -> Floats:
+        """Return what is proved at feasible radii."""
+        return np.array([answer.bound for answer in self.answers(rhos)])
 
     @property
     def distance(self) -> float:
@@ -79,10 +108,22 @@ class Question:
             return "group" if groups.limited and not labels.limited else "label"
         return "label" if groups.size >= labels.size else "group"
 
+    def radii(self, rhos: Floats) -> Floats:
+        """Return the radii around what is known: larger ones around a stand-in."""
+        return rhos if self.stand_in is None else np.maximum(self.stand_in.radius(rhos), self.nearest.distance)
+
+    @property
+    def compared(self) -> Compared:
+        """The objective in numbers."""
+        known = self.population if self.stand_in is None else self.stand_in.population
+        objective = self.objective or Objective(0)
+        return Compared(known, objective, self.problem, self.nearest, self.shift, self.support)
+
     def answers(self, rhos: Floats) -> list[Answer]:
         """Solve for feasible radii."""
-        if self.stand_in is not None:
-            rhos = np.maximum(self.stand_in.radius(rhos), self.nearest.distance)
+        rhos = self.radii(rhos)
+        if self.objective is not None:
+            return compare([self.compared], [rhos], self.tol, self.budget)[0]
         axis = self._axis
         problem, nearest = self.problem, self.nearest
         if axis == "group":
@@ -102,11 +143,18 @@ class Question:
             Answer(min(a.bound, top), a.witness.transposed if axis == "group" else a.witness, a.proof) for a in found
         ]
 
+    def _attained(self, answer: Answer) -> float:
+        """Return what the distribution of an answer attains."""
+        asked = self.objective
+        if asked is None or not asked.ratio:
+            return answer.witness.loss
+        return attained_ratio(self.compared.problem(), answer.witness, (asked.plus, asked.minus or 0))
+
     def certificate(self, rho: float, answer: Answer) -> Certificate:
         """Dress an answer."""
         return Certificate(
             bound=answer.bound,
-            attained=answer.witness.loss,
+            attained=self._attained(answer),
             rho=rho,
             shift=self.shift,
             group_skew=self.group_skew,
@@ -121,6 +169,7 @@ class Question:
             confidence=self.confidence,
             region=self.region,
             stand_in=self.stand_in,
+            objective=self.objective,
         )
 
     @cached_property
@@ -224,6 +273,9 @@ def _choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
 class Asked(TypedDict, total=False):
     """The keywords that every question takes; :func:`fairbound.certify` explains them."""
 
+    metric: MetricName
+    group: Hashable
+    pos_label: Hashable
     shift: Shift
     group_skew: float | None
     label_skew: float | None
@@ -235,8 +287,14 @@ class Asked(TypedDict, total=False):
     budget: int | None
 
 
+def not_a_population(population: object) -> InputError:
+    """Return the error for anything else."""
+    message = f"population must be a Population, not {type(population).__name__}; see Population.from_predictions"
+    return InputError(message)
+
+
 def pose(
-    population: object,
+    population: Population,
     *,
     shift: str = "general",
     group_skew: float | None = None,
@@ -247,11 +305,15 @@ def pose(
     region: str | Region = "auto",
     tol: float = 1e-6,
     budget: int | None = None,
+    group: Hashable | None = None,
+    pos_label: Hashable | None = None,
+    objective: Objective | None = None,
 ) -> Question:
-    """Validate everything but the radii: the one validator of this module."""
-    if not isinstance(population, Population):
-        message = f"population must be a Population, not {type(population).__name__}; see Population.from_predictions"
-        raise InputError(message)
+    """Validate everything but the radii: the one validator of this module. Objectives come from a metric."""
+    for name, value in (("group", group), ("pos_label", pos_label)):
+        if value is not None:
+            message = f"{name}={shown(value)} belongs to a metric; choose one with metric=, or leave {name} out"
+            raise InputError(message)
     _choice("shift", shift, ("general", "sensitive"))
     _choice("support", support, ("any", "observed"))
     _choice("empty_cells", empty_cells, ("refuse", "ceiling"))
@@ -268,7 +330,12 @@ def pose(
     if confidence is not None:
         confidence = read_confidence(confidence)
         check_sample(population, support)
-        stand_in, empty_cells = chosen.stand_in(population, confidence, shift), "ceiling"
+        empty_cells = "ceiling"
+        stand_in = (
+            chosen.stand_in(population, confidence, shift)
+            if objective is None
+            else oriented_stand_in(chosen, population, objective, confidence, shift)
+        )
     known = population if stand_in is None else stand_in.population
     problem = known.problem(shift, support, empty_cells, group_skew, label_skew)
     nearest = nearest_shares(known.mass, problem.groups, problem.labels)
@@ -286,6 +353,7 @@ def pose(
         confidence,
         None if stand_in is None else chosen.name,
         stand_in,
+        objective,
     )
 
 

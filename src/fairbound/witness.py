@@ -15,7 +15,7 @@ import numpy as np
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.nearest import NearestFair
 from fairbound.problem import Problem
-from fairbound.rounding import lowered, most_affinity
+from fairbound.rounding import lowered, margin, most_affinity
 
 
 @dataclass(frozen=True)
@@ -104,13 +104,20 @@ class Witnesses:
         return Witnesses(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
-def _measure(problem: Problem, mass: Floats, conditional: Floats, unseen: Floats) -> tuple[Floats, Floats]:
-    """Return loss and affinity of Qs with rounding against them; shapes (..., S, C) and (..., S, C, J)."""
+def _measure(
+    problem: Problem, shares: tuple[Floats, Floats], conditional: Floats, unseen: Floats
+) -> tuple[Floats, Floats]:
+    """Return loss and affinity of Qs with rounding against them; shapes (..., S), (..., C) and (..., S, C, J)."""
     atoms = problem.lower
+    mass = shares[0][..., :, None] * shares[1][..., None, :]
     overlap = np.sqrt(atoms.probability * (mass[..., None] * conditional)).sum(axis=(-3, -2, -1))
-    loss = (mass * ((conditional * atoms.loss).sum(axis=-1) + unseen * problem.ceiling)).sum(axis=(-2, -1))
+    counted = problem.counted(*shares)
+    loss = (counted * ((conditional * atoms.loss).sum(axis=-1) + unseen * problem.ceiling)).sum(axis=(-2, -1))
+    size = (counted * ((conditional * np.abs(atoms.loss)).sum(axis=-1) + unseen * np.abs(problem.ceiling))).sum(
+        axis=(-2, -1)
+    )
     roundings = atoms.probability.size + 48
-    return lowered(loss, roundings), lowered(overlap, roundings)
+    return loss - margin(size, roundings), lowered(overlap, roundings)
 
 
 def _suggestions(problem: Problem, mass: Floats, eta: Floats, lam: Floats) -> tuple[Floats, Floats]:
@@ -122,7 +129,7 @@ def _suggestions(problem: Problem, mass: Floats, eta: Floats, lam: Floats) -> tu
     atoms = problem.lower
     present = atoms.probability > 0
     gap = np.where(present, np.maximum(eta[..., None] - atoms.loss, 1e-300), 1.0)
-    raw = np.where(present, atoms.probability * (lam[:, None, None, None] / gap) ** 2, 0.0)
+    raw = np.where(present, atoms.probability * (lam[..., None] / gap) ** 2, 0.0)
     total = raw.sum(axis=-1)
     if not problem.unseen:  # all of a cell's mass stays on its atoms
         raw = np.where((total > 0)[..., None], raw, atoms.probability)
@@ -133,10 +140,11 @@ def _suggestions(problem: Problem, mass: Floats, eta: Floats, lam: Floats) -> tu
         return _completed(spread[None], np.where(some, 0.0, 1.0)[None])
     filled = spread * (np.minimum(total, mass) / np.where(mass > 0, mass, 1.0))[..., None]
     unseen = np.maximum(0.0, 1.0 - filled.sum(axis=-1))
-    at_top = present & (atoms.loss == problem.ceiling[..., None])
-    count = at_top.sum(axis=-1)
-    filled = filled + at_top * (unseen / np.maximum(count, 1))[..., None]
-    return _completed(np.stack([spread, filled]), np.stack([np.where(some, 0.0, 1.0), np.where(count, 0.0, unseen)]))
+    at_top = np.where(atoms.loss == problem.ceiling[..., None], atoms.probability, 0.0)
+    there = at_top.sum(axis=-1)
+    filled = filled + at_top / np.where(there > 0, there, 1.0)[..., None] * unseen[..., None]
+    unseen = np.where(there > 0, 0.0, unseen)
+    return _completed(np.stack([spread, filled]), np.stack([np.where(some, 0.0, 1.0), unseen]))
 
 
 def _completed(conditional: Floats, unseen: Floats) -> tuple[Floats, Floats]:
@@ -154,45 +162,43 @@ def build_witnesses(
 
     First with the Q of the same cell masses that keeps P inside the cells, then with the nearest distribution of
     equal base rates. Affinity is concave, so a linear interpolation of it is a safe rule for how much to mix.
-    Shapes: rho and lam (N,), shares (N, S) and (N, C), eta (N, S, C).
+    Shapes: rho (N,), shares (N, S) and (N, C), eta (N, S, C), lam (N,) or, if it differs between cells, (N, S, C).
     """
+    lam = lam if lam.ndim == 3 else lam[:, None, None]
     need = most_affinity(rho)
     k, r = problem.groups.inside(shares[0]), problem.labels.inside(shares[1])
     cell = problem.mass
     some = cell > 0
     plain = _completed(problem.lower.probability / np.where(some, cell, 1.0)[..., None], np.where(some, 0.0, 1.0))
-    near = nearest.group_mass[:, None] * nearest.label_mass
-    safest, reach = _measure(problem, near, *plain)
+    safest, reach = _measure(problem, (nearest.group_mass, nearest.label_mass), *plain)
 
-    mass = k[:, :, None] * r[:, None]
-    loss, affinity = _measure(problem, mass, *plain)
+    loss, affinity = _measure(problem, (k, r), *plain)
     if (affinity < need).any():
         blend = _blend(affinity, reach, need)[:, None]
         k = problem.groups.inside((1 - blend) * k + blend * nearest.group_mass)
         r = problem.labels.inside((1 - blend) * r + blend * nearest.label_mass)
-        mass = k[:, :, None] * r[:, None]
-        loss, affinity = _measure(problem, mass, *plain)
+        loss, affinity = _measure(problem, (k, r), *plain)
+    mass = k[:, :, None] * r[:, None]
 
     # Row 0 keeps P inside the cells; the others are what the multipliers suggest, mixed with row 0 as needed.
     conditional, unseen = (np.broadcast_to(part, (1, len(rho), *part.shape)) for part in plain)
     loss, affinity = loss[None], affinity[None]
     if problem.unseen or problem.lower.places > 1:
         tried = _suggestions(problem, mass, eta, lam)
-        found = _measure(problem, mass, *tried)
+        found = _measure(problem, (k, r), *tried)
         blend = _blend(found[1], affinity, need)[..., None, None]
         if blend.any():
             mixed = (1 - blend[..., None]) * tried[0] + blend[..., None] * plain[0]
             tried = _completed(mixed, (1 - blend) * tried[1] + blend * plain[1])
-            found = _measure(problem, mass, *tried)
+            found = _measure(problem, (k, r), *tried)
         conditional, unseen = np.concatenate([conditional, tried[0]]), np.concatenate([unseen, tried[1]])
         loss, affinity = np.concatenate([loss, found[0]]), np.concatenate([affinity, found[1]])
     best = np.where(affinity >= need, loss, -np.inf).argmax(axis=0), np.arange(len(rho))
     chosen = Witnesses(k, r, mass, conditional[best], unseen[best], loss[best], affinity[best])
     worse = (chosen.affinity < need) | ((chosen.loss < safest) & (reach >= need))
     if worse.any():
-        safe = Witnesses(
-            nearest.group_mass, nearest.label_mass, near, *plain, safest, reach
-        )  # the same at every radius
+        near = nearest.group_mass[:, None] * nearest.label_mass
+        safe = Witnesses(nearest.group_mass, nearest.label_mass, near, *plain, safest, reach)  # for every radius
         chosen = chosen.replaced(worse, safe)
     return chosen
 

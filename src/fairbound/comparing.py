@@ -1,0 +1,60 @@
+"""Answers for objectives: means given a group, their differences and ratios between groups, many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairbound.answer import Answer
+from fairbound.arrays import Floats
+from fairbound.nearest import NearestFair
+from fairbound.objective import Objective
+from fairbound.odds import odds_answers
+from fairbound.parity import Batch, at_ceiling, parity_answers
+from fairbound.population import Population
+from fairbound.problem import Problem
+from fairbound.ratios import ratio_answers
+from fairbound.values import objective_problem
+
+
+@dataclass(frozen=True)
+class Compared:
+    """An objective about a population in numbers: ``plain`` is the problem of the expected loss of all."""
+
+    population: Population
+    objective: Objective
+    plain: Problem
+    nearest: NearestFair
+    shift: str
+    support: str
+
+    def problem(self, factor: float = 1.0) -> Problem:
+        """Return the problem of the objective; what is added counts ``factor`` times."""
+        return objective_problem(self.population, self.objective, self.plain, self.shift, self.support, factor)
+
+
+def compare(asked: Sequence[Compared], rhos: Sequence[Floats], tol: float, budget: int) -> list[list[Answer]]:
+    """Answer each objective at its own radii; all are of one kind (ratios, or means over the same parts of labels)."""
+    first = asked[0].objective
+    if first.ratio:
+        return [
+            ratio_answers(one.problem, one.nearest, (one.objective.plus, one.objective.minus or 0), rho, tol)
+            for one, rho in zip(asked, rhos, strict=True)
+        ]
+    batch = Batch([one.problem() for one in asked], [one.nearest for one in asked])
+    which = np.repeat(np.arange(len(asked)), [len(rho) for rho in rhos])
+    rho = np.concatenate(list(rhos))
+    answers = at_ceiling(batch, which, rho)
+    left = np.array([index for index, answer in enumerate(answers) if answer is None], dtype=np.int64)
+    if len(left):
+        found = (
+            parity_answers(batch, which[left], rho[left], tol)
+            if first.label is None
+            else odds_answers(batch, which[left], rho[left], tol, budget)
+        )
+        for index, answer in zip(left, found, strict=True):
+            answers[index] = answer
+    done = iter([answer for answer in answers if answer is not None])
+    return [[next(done) for _ in rho] for rho in rhos]

@@ -1,0 +1,182 @@
+"""Means given the group: one convex program, for any values and ceilings (docs/theory.md, section 11).
+
+With multipliers ``theta`` (one per cell, at least the ceiling), ``lam`` of the ball, row values v and fixed shares
+``part`` of the parts of the labels (one part: share 1), the largest value is
+
+    min over theta, lam  max over k in K, r in R  of
+        sum_sy r_y theta_sy - 2 lam tau + lam^2 sum_i k_s part_y p_i E_i[ 1 / (theta_i - v) ],
+
+where r are label shares within their parts. It is convex in (theta, lam) and linear in k and in r, so that neither the
+ceilings have to agree, nor is a search needed. Each atom's term is written as
+``max over x of 2 lam sqrt(part p) x - x^2 (theta - v) / k``: then ``part x^2`` is the mass that the worst Q gives to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from fairbound import saddle
+from fairbound.arrays import Booleans, Floats, Integers
+from fairbound.marginals import MarginalSet
+from fairbound.saddle import Derivatives, GlobalRows, LocalRows, diagonal
+
+
+@dataclass(frozen=True)
+class ConditionalSaddle:
+    """A batch of these programs; shapes (N, S, C, J) of ``root`` = sqrt(part p) and ``value``, (N, S, C) of ``ceiling``.
+
+    Local variables: theta_s1 .. theta_sC, k_s. Global: lam, r_1 .. r_C, nu_k, floor_k, floor_r, nu of each part.
+    ``cap`` limits lam, so that programs that no distribution satisfies stay bounded; any multipliers will do.
+    """
+
+    root: Floats
+    value: Floats
+    ceiling: Floats
+    tau: Floats
+    enough: Floats
+    cap: Floats
+    parts: tuple[tuple[int, ...], ...]
+    groups: MarginalSet
+    labels: MarginalSet
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Return (problems, groups, labels, global variables)."""
+        n, s, c, _ = self.root.shape
+        return n, s, c, c + 4 + len(self.parts)
+
+    @cached_property
+    def rows(self) -> tuple[LocalRows, GlobalRows]:
+        """Theta >= ceiling, k in K; lam >= 0, r in R."""
+        n, s, c, size = self.shape
+        local, own = np.eye(c + 1), np.eye(size)
+        border = np.zeros((c + 1, size))
+        border[c] = -own[c + 2]  # k_s >= floor_k
+        offset = np.concatenate([self.ceiling, np.zeros((n, s, 1))], axis=2)
+        sign = np.r_[np.ones(c), -1.0]
+        if self.groups.skew is not None:  # k_s <= floor_k + g
+            local, border = np.vstack([local, -local[c]]), np.vstack([border, -border[c]])
+            offset = np.concatenate([offset, np.full((n, s, 1), -self.groups.width)], axis=2)
+            sign = np.r_[sign, -1.0]
+        shares = own[1 : c + 1] - own[c + 3]
+        rest, least = np.vstack([own[[0, 0, c + 2, c + 3]], shares]), np.zeros((n, c + 4))
+        rest[1, 0], least[:, 1] = -1.0, -self.cap  # lam <= cap
+        if self.labels.skew is not None:
+            rest, least = np.vstack([rest, -shares]), np.hstack([least, np.full((n, c), -self.labels.width)])
+        return (
+            LocalRows(local[None, None], border[None, None], offset, sign),
+            GlobalRows(rest[None], least, np.r_[1.0, 1.0, -np.ones(len(rest) - 2)]),
+        )
+
+    def start(self) -> tuple[Floats, Floats]:
+        """Uniform shares, multipliers a unit above the ceilings."""
+        n, s, c, size = self.shape
+        local = np.concatenate([self.ceiling + 1.0, np.full((n, s, 1), 1.0 / s)], axis=2)
+        glob = np.zeros((n, size))
+        for part in self.parts:
+            glob[:, 1 + np.array(part)] = 1.0 / len(part)
+        most = max(map(len, self.parts))
+        glob[:, c + 2] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
+        glob[:, c + 3] = 1.0 / most - 0.5 * min(1.0 / most, self.labels.width)
+        pull = self.root**2 / (local[..., :c, None] - self.value)
+        glob[:, 0] = np.minimum((self.tau + 0.01) * s / pull.sum(axis=(1, 2, 3)), 0.5 * self.cap)
+        return local, glob
+
+    def _depth(self, local: Floats) -> tuple[Floats, Floats]:
+        """Return theta - v, and k with the axes of the atoms."""
+        c = self.shape[2]
+        return local[..., :c, None] - self.value, local[..., c, None, None]
+
+    def inner(self, local: Floats, glob: Floats) -> Floats:
+        """Return x = lam sqrt(part p) k / (theta - v)."""
+        depth, k = self._depth(local)
+        return glob[:, 0, None, None, None] * self.root * k / depth + 1e-12
+
+    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+        """Differentiate, with x eliminated."""
+        n, s, c, size = self.shape
+        depth, k = self._depth(local)
+        lam, flat = glob[:, 0, None, None, None], k[..., 0]
+        inverse = 1.0 / depth
+        pull = self.root * inverse  # times k: what one unit of lam adds to x
+        square = inner * inner
+        mass = 2.0 * lam * (pull * k) * inner - square  # x^2 to first order in the distance from the best x
+        slope = (pull * inner).sum(-1)
+        squares = square.sum(-1)
+
+        g_local = np.empty((n, s, c + 1))
+        g_local[..., :c] = glob[:, None, 1 : c + 1] - mass.sum(-1) / flat
+        g_local[..., c] = (mass * depth).sum((-1, -2)) / local[..., c] ** 2 - glob[:, c + 1, None]
+        g_glob = np.zeros((n, size))
+        g_glob[:, 0] = 2.0 * ((lam * pull * k * self.root).sum((1, 2, 3)) - self.tau)
+        g_glob[:, 1 : c + 1] = local[..., :c].sum(1)
+        g_glob[:, c + 1] = 1.0 - local[..., c].sum(1)
+        local_local = np.zeros((n, s, c + 1, c + 1))
+        diagonal(local_local[..., :c, :c])[...] = 2.0 * (square * inverse).sum(-1) / flat
+        local_local[..., :c, c] = local_local[..., c, :c] = -squares / flat**2
+        local_glob = np.zeros((n, s, c + 1, size))
+        local_glob[..., :c, 0] = -2.0 * slope
+        diagonal(local_glob[..., :c, 1 : c + 1])[...] = 1.0
+        local_glob[..., c, 0] = 2.0 * (self.root * inner).sum((-1, -2)) / local[..., c]
+        local_glob[..., c, c + 1] = -1.0
+        corner = np.zeros((n, size, size))
+        corner[:, 0, 0] = 2.0 * (self.root * pull * k).sum((1, 2, 3))
+        for place, part in enumerate(self.parts):
+            here, nu = [1 + y for y in part], c + 4 + place
+            g_glob[:, here] -= glob[:, nu, None]
+            g_glob[:, nu] = 1.0 - glob[:, here].sum(1)
+            corner[:, here, nu] = corner[:, nu, here] = -1.0
+        return Derivatives(g_local, g_glob, local_local, local_glob, corner)
+
+    def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
+        """Newton step of x."""
+        local, glob, x = at
+        c = self.shape[2]
+        depth, k = self._depth(local)
+        d_theta, d_k = step[0][..., :c, None], step[0][..., c, None, None]
+        lam, d_lam = glob[:, 0, None, None, None], step[1][:, 0, None, None, None]
+        return ((lam + d_lam) * self.root * k - x * d_theta) / depth + x * d_k / k - x
+
+    def settled(self, local: Floats, glob: Floats) -> Booleans:
+        """Compare the bound (here without care for rounding) with what is enough."""
+        if self.groups.limited or self.labels.limited or not np.isfinite(self.enough).any():
+            return np.zeros(len(glob), dtype=bool)
+        depth, _ = self._depth(local)
+        total = (self.root**2 / depth).sum(axis=(2, 3)).max(axis=1)
+        level = local[..., : self.shape[2]].sum(axis=1)
+        top = np.sum([level[:, part].max(axis=1) for part in self.parts], axis=0)
+        settled: Booleans = top - self.tau**2 / total < self.enough
+        return settled
+
+    def take(self, index: Integers) -> ConditionalSaddle:
+        """Select problems."""
+        return replace(
+            self,
+            root=self.root[index],
+            value=self.value[index],
+            ceiling=self.ceiling[index],
+            tau=self.tau[index],
+            enough=self.enough[index],
+            cap=self.cap[index],
+        )
+
+
+@dataclass(frozen=True)
+class ConditionalSolution:
+    """Multipliers (theta of shape (N, S, C), lam) and the shares that go with them; label shares within parts."""
+
+    theta: Floats
+    lam: Floats
+    group_share: Floats
+    within: Floats
+
+
+def solve_conditional(problem: ConditionalSaddle, accuracy: float) -> ConditionalSolution:
+    """Solve a batch."""
+    c = problem.shape[2]
+    point = saddle.solve(problem, accuracy=accuracy)
+    theta = np.maximum(point.local[..., :c], problem.ceiling)
+    return ConditionalSolution(theta, point.glob[:, 0], point.local[..., c], point.glob[:, 1 : c + 1])

@@ -1,0 +1,172 @@
+"""The metrics that can be certified, by the names that Fairlearn gives them.
+
+A metric is a list of objectives: the largest of them (of a ratio, the smallest) is what is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Literal
+
+from fairbound.errors import InputError, listed, shown
+from fairbound.objective import Objective
+from fairbound.population import Population
+
+MetricName = Literal[
+    "loss",
+    "group_loss",
+    "group_loss_difference",
+    "selection_rate",
+    "demographic_parity_difference",
+    "demographic_parity_ratio",
+    "true_positive_rate_difference",
+    "false_positive_rate_difference",
+    "equalized_odds_difference",
+]
+
+#: From the number of groups, the chosen group and the number of the positive label to objectives.
+Objectives = Callable[[int, int | None, int | None], list[Objective]]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a metric is made of.
+
+    Attributes
+    ----------
+    name
+        Its name, as in ``metric=``.
+    words
+        What it is, for a sentence.
+    selection
+        Whether it is about what the model predicts instead of about its loss.
+    by_label
+        Whether it looks at the rows of a true label.
+    one_group
+        Whether a group may be chosen; otherwise all groups (or pairs of groups) count.
+    lower
+        Whether it is bounded from below.
+    objectives
+        What it is the largest (or smallest) of.
+    """
+
+    name: str
+    words: str
+    selection: bool
+    by_label: bool
+    one_group: bool
+    lower: bool
+    objectives: Objectives
+
+
+def _each(groups: int, group: int | None, _: int | None) -> list[Objective]:
+    return [Objective(s) for s in range(groups) if group in {None, s}]
+
+
+def _pairs(groups: int, _: int | None, __: int | None) -> list[Objective]:
+    return [Objective(a, b) for a, b in permutations(range(groups), 2)]
+
+
+def _ratios(groups: int, _: int | None, __: int | None) -> list[Objective]:
+    return [Objective(a, b, ratio=True) for a, b in permutations(range(groups), 2)]
+
+
+def _inside(groups: int, _: int | None, label: int | None) -> list[Objective]:
+    return [Objective(a, b, label) for a, b in permutations(range(groups), 2)]
+
+
+def _outside(groups: int, _: int | None, label: int | None) -> list[Objective]:
+    return [Objective(a, b, label, inside=False) for a, b in permutations(range(groups), 2)]
+
+
+def _odds(groups: int, group: int | None, label: int | None) -> list[Objective]:
+    return _inside(groups, group, label) + _outside(groups, group, label)
+
+
+_DIFFERENCE = "the largest difference between two groups in"
+
+#: All metrics but the expected loss of all, by name.
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("group_loss", "the mean loss of a group", False, False, True, False, _each),
+        Metric("group_loss_difference", f"{_DIFFERENCE} mean loss", False, False, False, False, _pairs),
+        Metric("selection_rate", "the selection rate of a group", True, False, True, False, _each),
+        Metric("demographic_parity_difference", f"{_DIFFERENCE} selection rate", True, False, False, False, _pairs),
+        Metric(
+            "demographic_parity_ratio",
+            "the smallest ratio of two groups' selection rates",
+            True,
+            False,
+            False,
+            True,
+            _ratios,
+        ),
+        Metric(
+            "true_positive_rate_difference", f"{_DIFFERENCE} true positive rate", True, True, False, False, _inside
+        ),
+        Metric(
+            "false_positive_rate_difference", f"{_DIFFERENCE} false positive rate", True, True, False, False, _outside
+        ),
+        Metric(
+            "equalized_odds_difference",
+            f"{_DIFFERENCE} true positive rate or in false positive rate",
+            True,
+            True,
+            False,
+            False,
+            _odds,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A metric, chosen for a population: what it looks at, and the objectives to bound.
+
+    ``group`` and ``positive`` are the names that were chosen, None where there was nothing to choose.
+    """
+
+    metric: Metric
+    population: Population
+    objectives: tuple[Objective, ...]
+    group: Hashable | None
+    positive: Hashable | None
+
+
+def choose(population: Population, metric: object, group: Hashable | None, pos_label: Hashable | None) -> Chosen:
+    """Find the metric of that name and what it needs; the one validator of this module."""
+    if not isinstance(metric, str) or metric not in METRICS:
+        message = f"metric={shown(metric)} is not known; use 'loss', {', '.join(map(repr, METRICS))}"
+        raise InputError(message)
+    found = METRICS[metric]
+    number: int | None = None
+    if group is not None:
+        if not found.one_group:
+            message = f"group={shown(group)}: {metric} compares all groups; leave group out"
+            raise InputError(message)
+        if group not in population.groups:
+            names = listed([repr(name) for name in population.groups])
+            message = f"group={shown(group)} is not among the groups {names}; use one of them"
+            raise InputError(message)
+        number = population.groups.index(group)
+    if pos_label is not None and not found.selection:
+        message = f"pos_label={shown(pos_label)}: {metric} does not look at what is predicted; leave pos_label out"
+        raise InputError(message)
+    looked_at = population.selecting(pos_label) if found.selection else population
+    positive = looked_at.positive if found.selection else None
+    label: int | None = None
+    if found.by_label:
+        if positive not in population.labels:
+            names = listed([repr(name) for name in population.labels])
+            message = f"pos_label={shown(positive)} is no true label, and {metric} looks at its rows; use one of {names}"
+            raise InputError(message)
+        label = population.labels.index(positive)
+    absent = [name for name, weight in zip(population.groups, population.weight.sum(axis=1), strict=True) if not weight > 0]
+    if absent:
+        message = f"metric={metric!r} needs rows of every group, and there are none of {listed([repr(a) for a in absent])}"
+        raise InputError(message + "; leave these groups out")
+    return Chosen(found, looked_at, tuple(found.objectives(len(population.groups), number, label)), group, positive)

@@ -1,0 +1,170 @@
+"""Means given the group, and their differences between groups: bounds, worst cases and proofs, many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairbound.answer import Answer
+from fairbound.arrays import Floats, Integers
+from fairbound.bounds import conditional_bound
+from fairbound.conditional import ConditionalSaddle, ConditionalSolution, solve_conditional
+from fairbound.nearest import NearestFair, nearest_shares
+from fairbound.problem import Problem
+from fairbound.proof import ConditionalProof
+from fairbound.rounding import least_affinity
+from fairbound.witness import Witnesses, build_witnesses
+
+#: Programs are solved in batches of at most this many atoms.
+BATCH_ATOMS = 1_000_000
+
+#: How closely programs are solved: at first, relative to the tolerance, and at best.
+ROUGH_ACCURACY = 1e-4
+BEST_ACCURACY = 1e-14
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Problems of one shape that differ in the sign of their values, to be solved together.
+
+    Each has its own ball: with a confidence, what is known of P depends on which values are subtracted.
+    """
+
+    problems: Sequence[Problem]
+    nearest: Sequence[NearestFair]
+
+    @property
+    def scale(self) -> float:
+        """The unit of the values."""
+        return max(float(np.abs(part).max()) for p in self.problems for part in (p.ceiling, p.upper.loss)) or 1.0
+
+    def solve(
+        self,
+        which: Integers,
+        rho: Floats,
+        accuracy: float,
+        share: Floats | None = None,
+        enough: Floats | None = None,
+    ) -> ConditionalSolution:
+        """Solve problem ``which`` (N,) at each radius, with that ``share`` of the first part of the labels.
+
+        Problems whose bound is below ``enough`` are left early. Multipliers are in the user's units.
+        """
+        first, scale = self.problems[0], self.scale
+        probability = np.stack([p.upper.probability for p in self.problems])
+        value = np.stack([p.upper.loss for p in self.problems]) / scale
+        ceiling = np.stack([p.ceiling for p in self.problems]) / scale
+        parts = first.parts or ()
+        chunk = max(1, BATCH_ATOMS // first.upper.probability.size)
+        found = []
+        for start in range(0, len(which), chunk):
+            here = slice(start, start + chunk)
+            index = which[here]
+            weight = probability[index]
+            if share is not None:
+                factor = np.empty((len(index), first.labels.size))
+                factor[:, list(parts[0])] = share[here, None]
+                factor[:, list(parts[1])] = 1.0 - share[here, None]
+                weight = weight * factor[:, None, :, None]
+            saddle = ConditionalSaddle(
+                np.sqrt(weight),
+                value[index],
+                ceiling[index],
+                least_affinity(rho[here]),
+                np.full(len(index), -np.inf) if enough is None else enough[here] / scale,
+                self._cap(index, rho[here]),
+                parts,
+                first.groups,
+                first.labels,
+            )
+            found.append(solve_conditional(saddle, accuracy))
+        theta, lam, k, r = (
+            np.concatenate([getattr(f, name) for f in found]) for name in ConditionalSolution.__dataclass_fields__
+        )
+        theta = np.maximum(theta * scale, np.stack([p.ceiling for p in self.problems])[which])
+        return ConditionalSolution(theta, lam * scale, k, r)
+
+    def _cap(self, which: Integers, rho: Floats) -> Floats:
+        """How large lam may be where it matters; more only serves to discard shares that no distribution has."""
+        reserve = 1.0 - np.square([near.distance for near in self.nearest])[which] - least_affinity(rho)
+        return np.clip(10.0 / np.maximum(reserve, 1e-9), 50.0, 1e8)
+
+    def witnesses(
+        self, number: int, rho: Floats, found: ConditionalSolution, chosen: Integers, share: Floats | None = None
+    ) -> Witnesses:
+        """Build the distributions that some of the solutions, of problem ``number``, suggest."""
+        problem = self.problems[number]
+        k, r, lam = found.group_share[chosen], found.within[chosen], found.lam[chosen, None, None] * np.ones(1)
+        if share is not None and problem.parts is not None:
+            factor = np.empty_like(r)
+            factor[:, list(problem.parts[0])] = share[:, None]
+            factor[:, list(problem.parts[1])] = 1.0 - share[:, None]
+            r, lam = r * factor, lam * factor[:, None]
+        lam = lam * k[:, :, None] * np.ones((1, 1, problem.labels.size))
+        return build_witnesses(problem, rho, (k, r), found.theta[chosen], lam, self.nearest[number])
+
+
+def at_ceiling(batch: Batch, which: Integers, rho: Floats) -> list[Answer | None]:
+    """Answer where a distribution is possible that has nothing but the largest values; None elsewhere.
+
+    A group (or its rows of a label) can then be emptied and filled with anything: the ball proves nothing any more.
+    """
+    answers: list[Answer | None] = [None] * len(which)
+    for number, problem in enumerate(batch.problems):
+        if not problem.unseen:
+            continue
+        atoms = problem.lower
+        kept = np.where(atoms.loss == problem.ceiling[..., None], atoms.probability, 0.0).sum(axis=2)
+        near = nearest_shares(kept, problem.groups, problem.labels)
+        chosen = np.flatnonzero((which == number) & (rho >= near.distance))
+        if not len(chosen):
+            continue
+        shares = (np.tile(near.group_mass, (len(chosen), 1)), np.tile(near.label_mass, (len(chosen), 1)))
+        theta = np.broadcast_to(problem.ceiling, (len(chosen), *problem.ceiling.shape))
+        ends = None if len(problem.parts or ()) == 1 else np.tile([0.0, 1.0], (len(chosen), 1))
+        multipliers = theta[:, None] if ends is None else np.repeat(theta[:, None], 2, axis=1)
+        bound = conditional_bound(problem, rho[chosen], multipliers, ends)
+        found = build_witnesses(problem, rho[chosen], shares, theta, np.zeros(len(chosen)), batch.nearest[number])
+        cuts = np.zeros(0) if ends is None else ends[0]
+        for place, index in enumerate(chosen):
+            if found.loss[place] > bound[place] - 1e-9 * batch.scale:
+                proof = ConditionalProof(multipliers[place, None], cuts)
+                answers[int(index)] = Answer(float(bound[place]), found[place], proof)
+    return answers
+
+
+def parity_answers(batch: Batch, which: Integers, rho: Floats, tol: float) -> list[Answer]:
+    """Answer for means given the group alone: one convex program each.
+
+    Solved as accurately as the tolerance asks for; the few whose gap is still too large once more, as far as floats go.
+    """
+    rough = max(BEST_ACCURACY, ROUGH_ACCURACY * tol / batch.scale)
+    answers = _solved(batch, which, rho, rough)
+    again = np.array([i for i, a in enumerate(answers) if a.bound - a.witness.loss > 0.5 * tol], dtype=np.int64)
+    if len(again) and rough > BEST_ACCURACY:
+        for index, better in zip(again, _solved(batch, which[again], rho[again], BEST_ACCURACY), strict=True):
+            kept = answers[index]
+            answers[index] = better if better.bound - better.witness.loss < kept.bound - kept.witness.loss else kept
+    return answers
+
+
+def _solved(batch: Batch, which: Integers, rho: Floats, accuracy: float) -> list[Answer]:
+    found = batch.solve(which, rho, accuracy)
+    answers: dict[int, Answer] = {}
+    for number, problem in enumerate(batch.problems):
+        chosen = np.flatnonzero(which == number)
+        if not len(chosen):
+            continue
+        theta = found.theta[chosen]
+        bound = conditional_bound(problem, rho[chosen], theta[:, None])
+        # Where the ball gains nothing, the ceilings themselves are the best multipliers.
+        plain = np.broadcast_to(problem.ceiling, theta.shape)
+        trivial = conditional_bound(problem, rho[chosen], plain[:, None])
+        theta = np.where((trivial <= bound)[:, None, None], plain, theta)
+        witnesses = batch.witnesses(number, rho[chosen], found, chosen)
+        for place, value in enumerate(np.minimum(bound, trivial).tolist()):
+            proof = ConditionalProof(theta[place, None, None], np.zeros(0))
+            answers[int(chosen[place])] = Answer(value, witnesses[place], proof)
+    return [answers[index] for index in range(len(which))]
