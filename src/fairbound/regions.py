@@ -151,7 +151,7 @@ class Sphere:
             ones = np.ones_like(counts)
             edges = np.broadcast_to(losses, counts.shape)
             knowledge = LossTable(edges, edges, counts, ones, 0.0 * ones, 1)
-        stand_in = replace(population, weight=weight, knowledge=knowledge)
+        stand_in = replace(population, weight=weight, knowledge=knowledge, predicted=None)
         division = division_of_error("sphere", error, shift, population)
         return StandIn(stand_in, affinity, sample, (*division, *(rounding if sample.seed is not None else ())))
 
@@ -189,7 +189,7 @@ class Hoeffding:
                 deviation = np.sqrt(_variance(population, rows)) + top * np.sqrt(2.0 * log / (rows - 1.0))
                 variance = np.where(rows > 1, np.square(deviation) * (1.0 + ROUNDING), np.inf)
                 knowledge = MeanAndVariance(mean, np.minimum(variance, mean * (top - mean)))
-        stand_in = replace(population, weight=rows, knowledge=knowledge)
+        stand_in = replace(population, weight=rows, knowledge=knowledge, predicted=None)
         return StandIn(stand_in, affinity, None, division_of_error("hoeffding", error, shift, population))
 
 
