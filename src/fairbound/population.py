@@ -24,7 +24,7 @@ from fairbound.predicted import Predicted, find_positive, given_rates
 from fairbound.predictions import predicted_labels, probabilities
 from fairbound.problem import Problem
 from fairbound.tally import Tally, check_finite, check_two_valued, read_ceiling, tally_arrays
-from fairbound.wording import SELECTED, TWO_VALUED
+from fairbound.wording import SELECTED, TWO_VALUED, wording
 
 
 @dataclass(frozen=True)
@@ -407,8 +407,10 @@ class Population:
     def describe(self, shift: str) -> str:
         """Say in a sentence what is used of the losses."""
         if shift == "sensitive":
-            return "Of the losses only the mean of each cell matters under sensitive shifting."
-        return self.knowledge.sentence
+            usual = "Of the losses only the mean of each cell matters under sensitive shifting."
+        else:
+            usual = self.knowledge.sentence
+        return wording(self).meaning or usual
 
     def problem(
         self, shift: str, support: str, empty_cells: str, group_skew: float | None, label_skew: float | None

@@ -22,6 +22,7 @@ from fairbound.population import Population
 from fairbound.rounding import UNIT
 from fairbound.sample import Sample, drawn, expected, intervals_for
 from fairbound.sphere import largest_means, least_affinity_of_classes, least_affinity_of_masses
+from fairbound.wording import wording
 
 #: Under sensitive shifting this part of the error probability goes to the cell masses, the rest to the mean losses.
 #: Given the numbers of rows, the latter is independent of the former: probabilities of being right multiply.
@@ -226,22 +227,24 @@ def _variance(population: Population, rows: Floats) -> Floats:
 
 def division_of_error(region: str, error: float, shift: str, population: Population) -> tuple[str, ...]:
     """Say how a region of that name divides the error probability; nothing for regions that are not ours."""
+    said = wording(population)
     if region == "hoeffding":
         only_means = shift == "sensitive" or population.two_valued
         return (
             f"Region 'hoeffding': the error probability {error:g} is divided equally between lower and upper limits of "
-            f"the mass and upper limits of {'' if only_means else 'variance and '}mean of the loss of every cell.",
+            f"the mass and upper limits of {'' if only_means else 'variance and '}mean of the {said.value} of every "
+            "cell.",
         )
     if region != "sphere":
         return ()
     if shift == "sensitive":
         return (
             f"Region 'sphere': of the error probability {error:g} the part {MASS_PART * error:g} covers the cell "
-            "masses together; the rest covers upper limits of the cells' mean losses, in equal parts.",
+            f"masses together; the rest covers upper limits of the cells' {said.means}, in equal parts.",
         )
     return (
-        f"Region 'sphere': the error probability {error:g} covers cell masses and losses together; no part is set "
-        "aside for any of them.",
+        f"Region 'sphere': the error probability {error:g} covers cell masses and {said.values} together; no part is "
+        "set aside for any of them.",
     )
 
 

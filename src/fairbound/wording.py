@@ -64,6 +64,10 @@ class Wording:
         The largest that it can have: "worst loss", "largest rate".
     value, values
         What a row has: "loss" and "losses", "value" and "values".
+    means
+        What its cells have: "mean losses", "selection rates".
+    meaning
+        A sentence on what is bounded and what is used of the rows; nothing for losses, which say it themselves.
     """
 
     words: str
@@ -77,25 +81,31 @@ class Wording:
     worst: str = "worst loss"
     value: str = "loss"
     values: str = "losses"
+    means: str = "mean losses"
+    meaning: str = ""
 
 
 def wording(population: Valued) -> Wording:
     """Return the words for the values of a population's rows, in the user's words if we have no better ones."""
     if population.loss_name == SELECTED:
-        of = "" if population.positive is None else f" of {quoted(population.positive)}"
-        rate = f"selection rate{of}"
-        kinds = "rate", "rates", "largest rate", "value", "values"
-        return Wording(rate, rate, rate, rate, "selection rate", rate, *kinds)
+        label = None if population.positive is None else f"'{short_name(population.positive)}'"
+        rate = "selection rate" if label is None else f"selection rate of {label}"
+        counted = "selects" if label is None else f"predicts as {label}"
+        return Wording(
+            *(rate, rate, rate, rate, "selection rate", rate),
+            one="rate",
+            many="rates",
+            worst="largest rate",
+            value="value",
+            values="values",
+            means="selection rates",
+            meaning=f"The {rate} is the share of rows that the model {counted}. Of each cell nothing else is used.",
+        )
     name = short_name(population.loss_name)
     words = LOSS_WORDS.get(population.loss_name) or name
     return Wording(
         words, f"{name} of the model", f"loss {name}", f"expected loss ({name})", f"mean {name}", f"mean {words}"
     )
-
-
-def quoted(label: Hashable) -> str:
-    """Return a label so that it stands out in a sentence."""
-    return f"'{short_name(label)}'"
 
 
 def capitalised(words: str) -> str:
