@@ -26,6 +26,7 @@ PUBLIC = [
     "Loss",
     "NearestFair",
     "Population",
+    "Predicted",
     "Region",
     "SmallCellWarning",
     "Sphere",
@@ -50,11 +51,12 @@ PUBLIC = [
 #: Left to right as data flows: a module imports only what stands in an earlier line.
 LAYERS = [
     ["arrays", "chance", "digits", "errors", "names", "version", "strict"],
-    ["checker_duality", "checker_sphere"],
+    ["checker_duality", "checker_sphere", "wording"],
     ["rounding", "cells", "reader", "checker_sampling", "markup", "notebook", "overview", "steps", "table"],
     ["attachment", "datasets", "losses", "marginals", "picture", "predictions", "checker", "sphere"],
     ["problem"],
     ["knowledge"],
+    ["predicted"],
     ["moments", "tally"],
     ["columns", "estimators"],
     ["csv_file", "frame_values"],

@@ -9,6 +9,7 @@ from fairbound.losses import LOSSES, Loss
 from fairbound.nearest import NearestFair, nearest_fair
 from fairbound.planning import expected_excess, rows_needed
 from fairbound.population import Population
+from fairbound.predicted import Predicted
 from fairbound.regions import REGIONS, Hoeffding, Region, Sphere, StandIn
 from fairbound.report import report
 from fairbound.scoring import certified_loss
@@ -26,6 +27,7 @@ __all__ = [
     "Loss",
     "NearestFair",
     "Population",
+    "Predicted",
     "Region",
     "SmallCellWarning",
     "Sphere",

@@ -223,6 +223,20 @@ def at_least_two(name: str, what: str, found: Categories) -> None:
         raise InputError(message)
 
 
+def check_mass(
+    groups: Sequence[Hashable],
+    labels: Sequence[Hashable],
+    weight: Floats,
+    some_absent: tuple[bool, bool] = (False, False),
+) -> None:
+    """Refuse groups and labels without any weight, unless the user declared them."""
+    for what, names, axis, absent in (("group", groups, 1, some_absent[0]), ("label", labels, 0, some_absent[1])):
+        for name, total in zip(names, weight.sum(axis=axis), strict=True):
+            if not total > 0 and not absent:
+                message = f"the {what} {name!r} has no mass; leave it out"
+                raise InputError(message)
+
+
 def same_length(**columns: int) -> None:
     """Refuse columns of different lengths, naming them."""
     if len(set(columns.values())) > 1:

@@ -32,6 +32,7 @@ from fairbound.reader import FORMAT, VERSION, read_documents
 from fairbound.regions import StandIn
 from fairbound.version import __version__
 from fairbound.witness import Witness
+from fairbound.wording import wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -227,7 +228,7 @@ class Certificate:
     def _repr_html_(self) -> str:
         """Show the certificate in a notebook: the claim, the worst case, and what it rests on."""
         digits = Digits(6)
-        claim = f"The {self.population.loss_name} of the model is at most {digits.up(self.bound)}"
+        claim = f"The {wording(self.population).subject} is at most {digits.up(self.bound)}"
         every = f"in every distribution with equal base rates within Hellinger distance {radius_down(self.rho)} of"
         if self.confidence is None:
             found = f"the worst case that was found has {digits.down(self.attained)}."

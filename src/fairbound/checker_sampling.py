@@ -37,8 +37,8 @@ NODE_WORK = 40
 #: How much the probability of rounding up is raised, so that float arithmetic does not lower it (section 2).
 RAISED = 1.0 + 8.0 * 2.0**-53
 
-#: The name of a loss that has nothing between 0 and the ceiling.
-ZERO_ONE = "zero_one"
+#: Names of losses that have nothing between 0 and the ceiling.
+TWO_VALUED = ("zero_one", "selected")
 
 #: The part of the error probability for the masses under sensitive shifting (section 5), and all of it.
 MASS_PART, WHOLE = 1, 8
@@ -104,10 +104,10 @@ def _check_rows(population: dict[str, Any], question: dict[str, Any]) -> None:
     if sum(map(sum, population["weight"])) != population["rows"]:
         raise RefusedError("the numbers of rows of the cells do not add up to the number of rows")
     ends = {0, population["ceiling"]}
-    if population["loss"] == ZERO_ONE and any(
+    if population["loss"] in TWO_VALUED and any(
         b[0] != b[1] or b[1] not in ends for row in population["knowledge"]["cells"] for bins in row for b in bins
     ):
-        raise RefusedError(f"a loss called {ZERO_ONE!r} is 0 or the ceiling, and nothing between")
+        raise RefusedError(f"a loss called {population['loss']!r} is 0 or the ceiling, and nothing between")
 
 
 def _check_sphere(population: dict[str, Any], sampling: dict[str, Any], question: dict[str, Any]) -> list[str]:
@@ -133,7 +133,7 @@ def _check_sphere(population: dict[str, Any], sampling: dict[str, Any], question
         f"the confidence region 'sphere' at confidence {question['confidence']!r}: {population['rows']} rows recounted "
         f"in {len(by_cell)} cells and {len(losses)} losses{rounded}, and what their exact binomial tails say of P"
     ]
-    usual = 1 if population["loss"] == ZERO_ONE else max(2, round(0.8 * population["rows"] ** 0.2))
+    usual = 1 if population["loss"] in TWO_VALUED else max(2, round(0.8 * population["rows"] ** 0.2))
     if intervals != usual or sampling["seed"]:
         checks.append(
             f"not the usual rounding ({usual} intervals, seed 0): {intervals} intervals and seed {sampling['seed']!r} "
@@ -156,7 +156,7 @@ def recount(population: dict[str, Any], losses: list[float], seed: int | None) -
         counts.append([[0] * len(losses) for _ in row])
         for cell, bins in zip(counts[-1], row, strict=True):
             for low, high, weight, _ in bins:
-                if population["loss"] != ZERO_ONE:
+                if population["loss"] not in TWO_VALUED:
                     high = _upper_edge(edges, low, high)  # noqa: PLW2901
                 place = min(bisect_right(losses, high), len(losses) - 1) - 1
                 part = (high - losses[place]) / (losses[place + 1] - losses[place]) * RAISED
@@ -218,7 +218,7 @@ def _check_affinity(claimed: float, proved: arb) -> None:
 def _check_hoeffding(population: dict[str, Any], sampling: dict[str, Any], question: dict[str, Any]) -> list[str]:
     """Check section 6."""
     known, top = sampling["knowledge"], arb(population["ceiling"])
-    only_means = question["shift"] == "sensitive" or population["loss"] == ZERO_ONE
+    only_means = question["shift"] == "sensitive" or population["loss"] in TWO_VALUED
     if known["kind"] != ("mean" if only_means else "mean_variance"):
         raise RefusedError("the moments of the stand-in are not those that the region 'hoeffding' speaks of")
     rows = [int(weight) for row in population["weight"] for weight in row]

@@ -12,8 +12,8 @@ from fairbound.arrays import Floats
 from fairbound.cells import Categories, at_least_two, encode, intersect, number_names, numbers
 from fairbound.columns import Columns
 from fairbound.frame_values import check_sums, check_values, count_rows, without_missing
-from fairbound.predictions import by_label, mistakes
-from fairbound.tally import Tally, check_finite, check_losses, tally_rows
+from fairbound.predictions import aligned, by_label
+from fairbound.tally import Tally, check_finite, tally_rows
 
 
 def tally_collected(frame: nw.DataFrame[Any], columns: Columns) -> Tally:
@@ -26,21 +26,9 @@ def tally_collected(frame: nw.DataFrame[Any], columns: Columns) -> Tally:
     at_least_two(f"column {columns.label!r}", "label", labels)
     groups = intersect([_encoded(frame, name) for name in columns.groups])
     at_least_two(f"column {' and '.join(map(repr, columns.groups))}", "group", groups)
-    losses = _losses(frame, columns, labels)
-    check_losses(losses, columns.ceiling, columns.loss_name)
+    values = _values(frame, columns, labels)
     weight = None if columns.weight is None else _numbers(frame, columns.weight)
-    table = tally_rows(losses, labels, groups, weight, columns.ceiling)
-    excluded = before - len(frame)
-    return Tally(
-        groups.names,
-        labels.names,
-        table,
-        columns.ceiling,
-        len(frame),
-        columns.loss_name,
-        excluded,
-        columns.weight is not None,
-    )
+    return tally_rows(values, labels, groups, weight, columns.ceiling, columns.loss_name, before - len(frame))
 
 
 def declared_order(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Iterable[Hashable] | None:
@@ -69,8 +57,8 @@ def _numbers(frame: nw.DataFrame[Any], name: str) -> Floats:
     return numbers(f"column {name!r}", frame[name].cast(nw.Float64).to_numpy())
 
 
-def _losses(frame: nw.DataFrame[Any], columns: Columns, labels: Categories) -> Floats:
-    """Return the loss of each row."""
+def _values(frame: nw.DataFrame[Any], columns: Columns, labels: Categories) -> Floats | Categories:
+    """Return the loss of each row, or its predicted label."""
     if columns.row_losses is not None:
         named = {label: _numbers(frame, column) for label, column in columns.named(labels.names).items()}
         check_sums(frame, columns)
@@ -79,5 +67,5 @@ def _losses(frame: nw.DataFrame[Any], columns: Columns, labels: Categories) -> F
         return losses
     if columns.prediction is not None:
         predicted = _encoded(frame, columns.prediction)
-        return mistakes(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", predicted)
+        return aligned(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", predicted)
     return _numbers(frame, str(columns.loss))

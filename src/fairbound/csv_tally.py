@@ -13,8 +13,8 @@ from fairbound.columns import Columns
 from fairbound.csv_file import CsvFile, CsvTable, typed
 from fairbound.errors import InputError
 from fairbound.frame_values import SUM_TOLERANCE, check_range
-from fairbound.predictions import by_label, mistakes
-from fairbound.tally import Tally, check_finite, check_losses, tally_rows
+from fairbound.predictions import aligned, by_label
+from fairbound.tally import Tally, check_finite, tally_rows
 
 
 def tally_csv(file: CsvFile, columns: Columns) -> Tally:
@@ -30,24 +30,14 @@ def tally_csv(file: CsvFile, columns: Columns) -> Tally:
     numbers = {name: values[kept] for name, values in table.numbers.items()}
     for name in columns.numeric:
         check_range(columns, name, float(numbers[name].min()), float(numbers[name].max()))
-    if columns.prediction is not None:
-        losses = mistakes(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", names[1])
-    else:
-        losses = _losses(columns, numbers, labels)
-    check_losses(losses, columns.ceiling, columns.loss_name)
-    weight = None if columns.weight is None else numbers[columns.weight]
-    cells = tally_rows(losses, labels, groups, weight, columns.ceiling)
-    rows = int(kept.sum())
-    return Tally(
-        groups.names,
-        labels.names,
-        cells,
-        columns.ceiling,
-        rows,
-        columns.loss_name,
-        table.rows - rows,
-        columns.weight is not None,
+    values = (
+        _losses(columns, numbers, labels)
+        if columns.prediction is None
+        else aligned(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", names[1])
     )
+    weight = None if columns.weight is None else numbers[columns.weight]
+    excluded = table.rows - int(kept.sum())
+    return tally_rows(values, labels, groups, weight, columns.ceiling, columns.loss_name, excluded)
 
 
 def _complete(table: CsvTable, columns: Columns, missing: frozenset[str]) -> Booleans:

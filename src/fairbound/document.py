@@ -49,6 +49,7 @@ def write_population(population: Population) -> dict[str, Any]:
         "excluded_rows": population.excluded_rows,
         "weighted": population.weighted,
         "loss": population.loss_name,
+        "positive": None if population.positive is None else _write_name(population.positive),
         "weight": population.weight.tolist(),
         "knowledge": _write_knowledge(population.knowledge),
     }
@@ -79,6 +80,7 @@ def read_population(document: dict[str, Any]) -> Population:
         document["loss"],
         document["excluded_rows"],
         document["weighted"],
+        positive=_read_name(document["positive"]),
     )
 
 

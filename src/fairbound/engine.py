@@ -26,8 +26,9 @@ from fairbound.engine_losses import loss_expression
 from fairbound.errors import InputError
 from fairbound.frame_values import check_sums, check_values, count_rows, fetch, number, without_missing
 from fairbound.knowledge import BINS, LossTable, bin_edges, pack
-from fairbound.predictions import mistakes
-from fairbound.tally import Tally, tally_rows
+from fairbound.predicted import count_predicted
+from fairbound.predictions import aligned
+from fairbound.tally import Tally
 
 Lazy = nw.LazyFrame[Any]
 Found = nw.DataFrame[Any]
@@ -54,11 +55,12 @@ def tally_lazy(frame: Lazy, columns: Columns) -> Tally:
     rows = found["n"].to_numpy().astype(np.float64)
     weight = rows if exponent is None else _weights(found, rows, exponent)
     if columns.prediction is not None:
-        predicted = number_names(found["p"].to_list())
-        losses = mistakes(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", predicted)
-        table = tally_rows(losses, labels, groups, weight, columns.ceiling)
+        named = number_names(found["p"].to_list())
+        codes = aligned(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", named)
+        predicted = count_predicted(codes, labels, groups, weight)
+        table = predicted.errors
     else:
-        table = _table(found, weight, top, groups, labels)
+        predicted, table = None, _table(found, weight, top, groups, labels)
     return Tally(
         groups.names,
         labels.names,
@@ -68,6 +70,7 @@ def tally_lazy(frame: Lazy, columns: Columns) -> Tally:
         columns.loss_name,
         excluded,
         columns.weight is not None,
+        predicted,
     )
 
 

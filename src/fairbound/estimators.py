@@ -1,4 +1,4 @@
-"""Asking a model for its losses: predicted labels or probabilities, as the loss needs."""
+"""Asking a model for predicted labels, or for the losses of its probabilities, as the loss needs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fairbound.arrays import Floats
 from fairbound.cells import Categories, read_array
 from fairbound.errors import InputError
 from fairbound.losses import Loss
-from fairbound.predictions import by_label, differs, probabilities
+from fairbound.predictions import by_label, predicted_labels, probabilities
 from fairbound.tally import check_finite
 
 
-def model_losses(estimator: Any, X: Any, labels: Categories, loss: Loss) -> Floats:
-    """Return the loss of each row of X."""
+def model_values(estimator: Any, X: Any, labels: Categories, loss: Loss) -> Floats | Categories:
+    """Return the loss of each row of X, or its predicted label if the loss takes these."""
     if loss.rows is None:
-        return differs(_method(estimator, "predict", loss)(X), labels)
+        return predicted_labels(_method(estimator, "predict", loss)(X), labels)
     output = _method(estimator, "predict_proba", loss)(X)
     classes = getattr(estimator, "classes_", None)
     if classes is None:

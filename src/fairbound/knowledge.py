@@ -134,6 +134,12 @@ class LossTable:
         return upper, Atoms(share, np.where(share > 0, least, 0.0))
 
 
+def mean_atoms(mass: Floats, mean: Floats, roundings: int, ceiling: float) -> tuple[Atoms, Atoms]:
+    """Return one atom per cell, at its mean: all that matters where nothing moves inside the cells."""
+    weight, place = mass[..., None], mean[..., None]
+    return Atoms(weight, np.minimum(raised(place, roundings), ceiling)), Atoms(weight, lowered(place, roundings))
+
+
 def _merged(probability: Floats, loss: Floats) -> Atoms:
     """Add up the probabilities of equal losses in a cell, and pad the cells to equal length."""
     s, c, _ = probability.shape
@@ -186,6 +192,16 @@ def pack(columns: Sequence[Floats], shape: tuple[int, int]) -> LossTable:
     return LossTable(low, high, mass, to_low, to_high, int(rows.max()))
 
 
+def two_valued_table(zeros: Floats, ones: Floats) -> LossTable:
+    """Return the table of losses that are 0 or 1, from the weights (S, C) of both."""
+    loss, one = np.array([0.0, 1.0]), np.ones(2)
+    columns = [
+        np.stack([loss, loss, weight, one, 0.0 * one, one])[:, weight > 0]
+        for weight in np.stack([zeros, ones], axis=2).reshape(-1, 2)
+    ]
+    return pack(columns, (zeros.shape[0], zeros.shape[1]))
+
+
 def _one_cell(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
     """Return low, high, weight, shares of the edges and number of rows of one cell's bins."""
     if not len(loss):
@@ -194,7 +210,7 @@ def _one_cell(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
         return _binned(loss, weight, edges)
     low, bins = np.unique(loss, return_inverse=True)
     rows = np.bincount(bins)
-    mass = rows.astype(np.float64) if weight is None else _exact_sums(bins, weight, rows)
+    mass = rows.astype(np.float64) if weight is None else exact_sums(bins, weight, rows)
     one = np.ones(len(low))
     return np.stack([low, low, mass, one, 0.0 * one, one])[:, mass > 0]
 
@@ -219,9 +235,9 @@ def _binned(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
     mass = rows.astype(np.float64)
     if weight is not None:
         bins = _places(loss, edges)
-        mass = _exact_sums(bins, weight, rows)
-        below = _exact_sums(bins, (edges[bins + 1] - loss) * weight, rows)
-        above = _exact_sums(bins, (loss - edges[bins]) * weight, rows)
+        mass = exact_sums(bins, weight, rows)
+        below = exact_sums(bins, (edges[bins + 1] - loss) * weight, rows)
+        above = exact_sums(bins, (loss - edges[bins]) * weight, rows)
     used = mass > 0
     low, high = np.where(several, edges[:-1], sample), np.where(several, edges[1:], sample)
     whole = np.where(several & used, mass * (high - low), 1.0)
@@ -238,9 +254,10 @@ def _places(loss: Floats, edges: Floats) -> Integers:
     return bins
 
 
-def _exact_sums(bins: Integers, values: Floats, rows: Integers) -> Floats:
+def exact_sums(bins: Integers, values: Floats, rows: Integers) -> Floats:
     """Add up the values in each bin, rounding once: plain sums of many weights drift beyond what bounds allow for."""
-    parts = np.split(values[np.argsort(bins, kind="stable")], np.cumsum(rows)[:-1])
+    order = np.argsort(bins.astype(np.int16 if len(rows) < 2**15 else np.int64), kind="stable")
+    parts = np.split(values[order], np.cumsum(rows)[:-1])
     return np.array([math.fsum(part) for part in parts])
 
 

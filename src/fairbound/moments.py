@@ -49,6 +49,18 @@ def read_moments(mass: Any, mean: Any, variance: Any, top: float) -> tuple[Float
     return masses, MeanAndVariance(means, np.minimum(variances, limit))
 
 
+def read_selection_rate(rate: Any, mass: Floats) -> Floats:
+    """Return the share of each cell that is predicted as the second of two labels."""
+    if mass.shape[1] != 2:
+        message = f"selection_rate is for two labels, and mass has {mass.shape[1]}; use from_predictions for more"
+        raise InputError(message)
+    rates = _moment("selection_rate", rate, mass)
+    if (rates > 1).any():
+        message = f"selection_rate has the entry {shown(rates.max())}; it is a share of the cell, at most 1"
+        raise InputError(message)
+    return rates
+
+
 def _moment(name: str, values: Any, mass: Floats) -> Floats:
     """Return an array of non-negative moments; what stands in empty cells does not matter."""
     try:

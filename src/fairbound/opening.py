@@ -14,7 +14,8 @@ from fairbound.findings import Findings
 from fairbound.markup import Child, element, number_cell, section, table
 from fairbound.names import short_name
 from fairbound.picture import CurveScale, curve_picture, finite_top, hatching, scale_picture
-from fairbound.sections import doubts_note, loss_words, refusal_note, source_words, verdict_chip
+from fairbound.sections import doubts_note, refusal_note, source_words, verdict_chip
+from fairbound.wording import wording
 
 #: More infeasible radii than these are not listed.
 MOST_INFEASIBLE = 200
@@ -24,7 +25,7 @@ def summary_section(
     findings: Findings, shown: tuple[Certificate, ...], digits: Digits, title: str, chosen: Mapping[str, object]
 ) -> Element:
     """The verdict, the statement in plain words, and the chosen radius's numbers."""
-    words, proved = loss_words(findings.population), findings.verification.valid
+    said, proved = wording(findings.population), findings.verification.valid
     at_most = "is at most" if proved else "is claimed, without proof, to be at most"
 
     def live(name: str) -> Element:
@@ -37,7 +38,7 @@ def summary_section(
         "p",
         f"{chance}{'in' if chance else 'In'} every distribution with equal base rates within Hellinger distance ",
         live("rho"),
-        f"{centre}{_restrictions(findings.question)}, the model's {words} {at_most} ",
+        f"{centre}{_restrictions(findings.question)}, the model's {said.words} {at_most} ",
         live("bound"),
         ". ",
         *_reached(findings, live("attained")),
@@ -90,13 +91,13 @@ def summary_section(
             ),
             element(
                 "div",
-                element("span", f"{words} on the data", class_="what"),
+                element("span", f"{said.words} on the data", class_="what"),
                 element("span", digits.near(findings.population.loss), class_="much"),
                 class_="number",
             ),
             class_="numbers",
         ),
-        element("p", "Bounds are rounded up, losses that are attained are rounded down.", class_="muted"),
+        element("p", f"Bounds are rounded up, {said.many} that are attained are rounded down.", class_="muted"),
         chooser if len(shown) > 1 else None,
         doubts_note(findings),
         class_="top",
@@ -127,7 +128,7 @@ def _restrictions(c: Certificate) -> str:
         them = "them" if c.stand_in is None else "it"
         said.append(f"that differs from {them} only in the shares of the cells of group and label")
     elif c.support == "observed":
-        said.append("in which no loss occurs that was not observed in the same cell")
+        said.append(f"in which no {wording(c.population).value} occurs that was not observed in the same cell")
     if c.group_skew is not None or c.label_skew is not None:
         said.append("that keeps the limits on shares given below")
     return "".join(f", {part}" for part in said)
@@ -138,8 +139,9 @@ def curve_section(
 ) -> Element:
     """The curve as a picture, and all its numbers in a table."""
     rho, bound, attained = (np.array([getattr(c, key) for c in shown]) for key in ("rho", "bound", "attained"))
+    said = wording(findings.population)
     label = (
-        f"Bound and attained loss over rho. The bound rises from {digits.up(bound[0])} at rho "
+        f"Bound and attained {said.one} over rho. The bound rises from {digits.up(bound[0])} at rho "
         f"{radius_down(rho[0])} to {digits.up(bound[-1])} at rho {radius_down(rho[-1])}. The table holds all values."
     )
     pictures = [
@@ -174,7 +176,7 @@ def curve_section(
         ]
         rows.append(element("tr", head, *cells, data_index=index, class_="on" if index == chosen else None))
     left = len(findings.certificates) - len(shown)
-    caption = "Bounds are rounded up, attained losses down."
+    caption = f"Bounds are rounded up, attained {said.many} down."
     if left:
         caption += f" {len(shown)} of {len(findings.certificates)} radii are shown; all are in the certificate."
     numbers = table([("rho", True), ("bound", True), ("attained", True), ("gap", True)], rows, caption, id="radii")
@@ -184,7 +186,7 @@ def curve_section(
         "Over the distance from the data",
         element(
             "p",
-            "The farther the world may move from the data, the larger the loss can get. " + _steps(findings),
+            f"The farther the world may move from the data, the larger the {said.one} can get. " + _steps(findings),
         ),
         _legend(findings),
         element("div", *pictures, element("div", class_="tip", hidden=True, aria_hidden="true"), class_="figure"),
@@ -227,7 +229,7 @@ def _legend(findings: Findings) -> Element:
     swatches = [
         (element("path", class_="bound", d="M0 7H30"), proved),
         (element("path", class_="attained", d="M0 7H30"), _found(findings)),
-        (element("line", class_="data", x1=0, x2=30, y1=7, y2=7), f"{loss_words(findings.population)} on the data"),
+        (element("line", class_="data", x1=0, x2=30, y1=7, y2=7), f"{wording(findings.population).words} on the data"),
     ]
     if findings.distance > 0:
         stripes = element("rect", fill="url(#hatch-legend)", class_="edge", width=30, height=14)
@@ -251,7 +253,7 @@ def scale_section(findings: Findings, digits: Digits) -> Element:
         (c.bound, "mark-bound", "dot"),
         (c.attained, "mark-attained", "square"),
     ]
-    words = loss_words(population)
+    words = wording(population).words
     label = (
         f"{words} on the data {digits.near(losses[0])}, attained {digits.down(losses[1])}, bound {digits.up(losses[2])}"
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairbound.arrays import Floats
 from fairbound.names import name
+from fairbound.wording import wording
 
 Rows = tuple[list[str], list[list[str]]]
 
@@ -48,6 +49,10 @@ class Cells(Protocol):
     def loss_name(self) -> str:
         """What the loss is called."""
 
+    @property
+    def positive(self) -> Hashable | None:
+        """The label whose selections are counted."""
+
 
 def cell_rows(population: Cells) -> Rows:
     """Return head and rows of the table of cells."""
@@ -68,7 +73,7 @@ def cell_rows(population: Cells) -> Rows:
                 ]
             )
     count = ["rows"] if counted else []
-    return ["group", "label", *count, "share", "base rate", f"mean {population.loss_name}"], rows
+    return ["group", "label", *count, "share", "base rate", wording(population).column], rows
 
 
 def change_rows(population: Cells, shares: Floats) -> Rows:

@@ -18,6 +18,7 @@ from fairbound.errors import InputError
 from fairbound.names import short_name
 from fairbound.population import Population
 from fairbound.steps import lower_steps, upper_steps
+from fairbound.wording import wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +64,14 @@ def draw_curve(
             label="infeasible",
         )
     if population is not None:
-        axes.axhline(population.loss, color=GREY, linestyle=":", linewidth=1.2, label="loss on the data", zorder=1)
+        axes.axhline(
+            population.loss,
+            color=GREY,
+            linestyle=":",
+            linewidth=1.2,
+            label=f"{wording(population).one} on the data",
+            zorder=1,
+        )
     if len(points):
         axes.plot(*points.T, "o", color=GREY, markersize=2.5, alpha=0.6, label="sampled distributions", zorder=2)
     for index, (title, (x, y)) in enumerate(others.items()):
@@ -103,7 +111,7 @@ def draw_curve(
     axes.set_xlim(0.0, max(float(rho.max(initial=0.0)), distance) * 1.02 or 1.0)
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel(f"rho: Hellinger distance from {'P, of which the rows are a sample' if sampled else 'the data'}")
-    axes.set_ylabel(f"expected loss ({short_name(population.loss_name)})" if population else "expected loss")
+    axes.set_ylabel(wording(population).axis if population else "expected loss")
     axes.yaxis.label.set_parse_math(False)
     _finish(axes, "both")
     axes.legend(loc="best", fontsize="small", framealpha=0.92, edgecolor="none")

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fairbound.arrays import Floats
-from fairbound.cells import check_names, encode_groups, encode_labels, numbers, same_length, weights
+from fairbound.cells import Categories, check_mass, check_names, encode_labels, numbers
 from fairbound.columns import Missing, ProbabilityColumns, read_columns
 from fairbound.errors import InputError, listed
-from fairbound.estimators import model_losses
-from fairbound.knowledge import Knowledge, LossTable, MeanOnly
+from fairbound.estimators import model_values
+from fairbound.knowledge import Knowledge, LossTable, MeanOnly, mean_atoms
 from fairbound.losses import Loss, find_loss
 from fairbound.marginals import MarginalSet
-from fairbound.moments import read_moments
+from fairbound.moments import read_moments, read_selection_rate
 from fairbound.notebook import html_paragraph, html_table
 from fairbound.overview import cell_rows
-from fairbound.predictions import differs, probabilities
-from fairbound.problem import Atoms, Problem
-from fairbound.rounding import lowered, raised
-from fairbound.tally import ZERO_ONE, Tally, check_finite, check_losses, read_ceiling, tally_rows
+from fairbound.predicted import Predicted, find_positive, given_rates
+from fairbound.predictions import predicted_labels, probabilities
+from fairbound.problem import Problem
+from fairbound.tally import Tally, check_finite, check_two_valued, read_ceiling, tally_arrays
+from fairbound.wording import SELECTED, TWO_VALUED, wording
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,10 @@ class Population:
         Number of rows that were left out because a value was missing (only if that was asked for).
     weighted
         Whether the rows had weights.
+    predicted
+        How the model's predicted labels divide the cells; None if only losses or probabilities were given.
+    positive
+        The label whose selections take the place of losses, see :meth:`selecting`; None for losses.
     """
 
     groups: tuple[Hashable, ...]
@@ -62,6 +67,8 @@ class Population:
     loss_name: str = "loss"
     excluded_rows: int = 0
     weighted: bool = False
+    predicted: Predicted | None = None
+    positive: Hashable | None = None
 
     @property
     def mass(self) -> Floats:
@@ -85,9 +92,14 @@ class Population:
         return np.where(total > 0, self.weight / np.where(total > 0, total, 1.0), np.nan)
 
     @property
+    def group_means(self) -> Floats:
+        """The mean loss of each group, shape (S,); NaN for a group without data."""
+        return (self.base_rates * self.mean).sum(axis=1)
+
+    @property
     def two_valued(self) -> bool:
         """Whether the loss is known to be 0 or the ceiling, or may be taken to be: of a mean that is the worst."""
-        return self.loss_name == ZERO_ONE or isinstance(self.knowledge, MeanOnly)
+        return self.loss_name in TWO_VALUED or isinstance(self.knowledge, MeanOnly)
 
     @property
     def empty_cells(self) -> tuple[tuple[Hashable, Hashable], ...]:
@@ -97,12 +109,38 @@ class Population:
     def __repr__(self) -> str:
         size = f"{len(self.groups)} groups x {len(self.labels)} labels"
         source = "from moments" if self.rows is None else f"{self.rows} rows"
-        return f"Population({size}, {source}, {self.loss_name}={self.loss:.6f}, ceiling={self.ceiling:g})"
+        what = f"ceiling={self.ceiling:g}" if self.positive is None else f"positive={self.positive!r}"
+        return f"Population({size}, {source}, {self.loss_name}={self.loss:.6f}, {what})"
 
     def _repr_html_(self) -> str:
         """Show the population in a notebook: itself in a line, and the table of its cells."""
         left_out = f" {self.excluded_rows} rows were left out." if self.excluded_rows else ""
         return html_paragraph(repr(self) + left_out, strong=True) + html_table(*cell_rows(self))
+
+    def selecting(self, pos_label: Any = None) -> Population:
+        """Return the population in which the loss of a row is 1 where the model predicts one label, and else 0.
+
+        Its mean is the selection rate of that label, its ``group_means`` the selection rates of the groups.
+
+        Parameters
+        ----------
+        pos_label
+            The label; None takes the second one of two.
+
+        Examples
+        --------
+        >>> from fairbound import Population
+        >>> population = Population.from_predictions([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("aabb"))
+        >>> population.selecting()
+        Population(2 groups x 2 labels, 4 rows, selected=0.750000, positive=1)
+        >>> population.selecting().group_means.tolist()
+        [0.5, 1.0]
+        """
+        predicted, place = find_positive(self.predicted, self.labels, pos_label)
+        known = predicted.selection(place)
+        weight = known.weight.sum(axis=2) if isinstance(known, LossTable) else self.weight
+        name, positive = SELECTED, predicted.labels[place]
+        return replace(self, weight=weight, knowledge=known, ceiling=1.0, loss_name=name, positive=positive)
 
     @classmethod
     def from_moments(
@@ -111,6 +149,7 @@ class Population:
         mean: Any,
         variance: Any = None,
         *,
+        selection_rate: Any = None,
         ceiling: float = 1.0,
         groups: Sequence[Hashable] | None = None,
         labels: Sequence[Hashable] | None = None,
@@ -122,6 +161,8 @@ class Population:
         mass, mean, variance
             Arrays of shape (S, C): a row per group, a column per label. Masses add up to 1. What stands in ``mean``
             and ``variance`` for a cell of mass 0 is ignored.
+        selection_rate
+            For two labels, what :meth:`selecting` needs: the share of each cell that is predicted as the second label.
         ceiling
             The largest loss there can be.
         groups, labels
@@ -139,7 +180,10 @@ class Population:
             tuple(range(size)) if given is None else check_names(argument, given, size)
             for argument, given, size in zip(("groups", "labels"), (groups, labels), masses.shape, strict=True)
         ]
-        return _checked(cls(names[0], names[1], masses, knowledge, top))
+        check_mass(names[0], names[1], masses)
+        rates = None if selection_rate is None else read_selection_rate(selection_rate, masses)
+        predicted = None if rates is None else given_rates(names[1], masses, rates)
+        return cls(names[0], names[1], masses, knowledge, top, predicted=predicted)
 
     @classmethod
     def from_losses(
@@ -170,7 +214,7 @@ class Population:
         sample_weight
             Weights of the rows.
         loss_name
-            What to call the loss. "zero_one" says that there is nothing between 0 and the ceiling.
+            What to call the loss. "zero_one" and "selected" say that there is nothing between 0 and the ceiling.
         groups, labels
             All groups and labels there are, in the order wanted, if some may be absent from the rows.
 
@@ -185,13 +229,9 @@ class Population:
             message = f"loss must have one entry per row, but its shape is {losses.shape}"
             raise InputError(message)
         top = read_ceiling(ceiling)
-        check_losses(losses, top, loss_name)
-        label = encode_labels("y_true", y_true, labels)
-        group = encode_groups("sensitive_features", sensitive_features, groups)
-        same_length(loss=len(losses), y_true=len(label.codes), sensitive_features=len(group.codes))
-        weight = None if sample_weight is None else weights("sample_weight", sample_weight, len(losses))
-        table = tally_rows(losses, label, group, weight, top)
-        tally = Tally(group.names, label.names, table, top, len(losses), loss_name, weighted=weight is not None)
+        tally = tally_arrays(
+            losses, encode_labels("y_true", y_true, labels), sensitive_features, sample_weight, top, loss_name, groups
+        )
         return cls._of(tally, some_absent=(groups is not None, labels is not None))
 
     @classmethod
@@ -235,21 +275,14 @@ class Population:
         """
         chosen = find_loss(loss, clip)
         label = encode_labels("y_true", y_true, labels)
+        values: Floats | Categories
         if chosen.rows is None:
-            losses = differs(y_pred, label)
+            values = predicted_labels(y_pred, label)
         else:
-            losses = chosen.rows(probabilities(y_pred, label.names, len(label.codes)), label.codes)
-            check_finite(losses, chosen.name)
-        return cls.from_losses(
-            losses,
-            y_true,
-            sensitive_features=sensitive_features,
-            ceiling=chosen.ceiling,
-            sample_weight=sample_weight,
-            loss_name=chosen.name,
-            groups=groups,
-            labels=labels,
-        )
+            values = chosen.rows(probabilities(y_pred, label.names, len(label.codes)), label.codes)
+            check_finite(values, chosen.name)
+        tally = tally_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name, groups)
+        return cls._of(tally, some_absent=(groups is not None, labels is not None))
 
     @classmethod
     def from_estimator(
@@ -288,14 +321,9 @@ class Population:
         Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
         """
         chosen = find_loss(loss, clip)
-        return cls.from_losses(
-            model_losses(estimator, X, encode_labels("y", y), chosen),
-            y,
-            sensitive_features=sensitive_features,
-            ceiling=chosen.ceiling,
-            sample_weight=sample_weight,
-            loss_name=chosen.name,
-        )
+        label = encode_labels("y", y)
+        values = model_values(estimator, X, label, chosen)
+        return cls._of(tally_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name))
 
     @classmethod
     def from_frame(
@@ -370,19 +398,19 @@ class Population:
     @classmethod
     def _of(cls, tally: Tally, *, some_absent: tuple[bool, bool] = (False, False)) -> Population:
         """Make a population of what was counted; declared groups and labels may be absent."""
-        weight = tally.table.weight.sum(axis=2)
-        names = tally.groups, tally.labels
-        left_out = tally.excluded_rows
-        population = cls(
-            *names, weight, tally.table, tally.ceiling, tally.rows, tally.loss_name, left_out, tally.weighted
-        )
-        return _checked(population, some_absent)
+        check_two_valued(tally)
+        names, weight = (tally.groups, tally.labels), tally.table.weight.sum(axis=2)
+        check_mass(*names, weight, some_absent)
+        population = cls(*names, weight, tally.table, tally.ceiling, tally.rows, tally.loss_name, tally.excluded_rows)
+        return replace(population, weighted=tally.weighted, predicted=tally.predicted)
 
     def describe(self, shift: str) -> str:
         """Say in a sentence what is used of the losses."""
         if shift == "sensitive":
-            return "Of the losses only the mean of each cell matters under sensitive shifting."
-        return self.knowledge.sentence
+            usual = "Of the losses only the mean of each cell matters under sensitive shifting."
+        else:
+            usual = self.knowledge.sentence
+        return wording(self).meaning or usual
 
     def problem(
         self, shift: str, support: str, empty_cells: str, group_skew: float | None, label_skew: float | None
@@ -407,10 +435,7 @@ class Population:
             )
             raise InputError(message)
         if shift == "sensitive":
-            mean, roundings = self.mean[..., None], self.knowledge.roundings
-            weight = self.mass[..., None]
-            upper = Atoms(weight, np.minimum(raised(mean, roundings), self.ceiling))
-            lower = Atoms(weight, lowered(mean, roundings))
+            upper, lower = mean_atoms(self.mass, self.mean, self.knowledge.roundings, self.ceiling)
             top = upper.loss[..., 0]
         else:
             if not isinstance(self.knowledge, LossTable):
@@ -419,14 +444,3 @@ class Population:
             upper, lower = self.knowledge.atoms(self.mass, self.ceiling)
             top = self.knowledge.largest
         return Problem(upper, lower, np.where(empty, self.ceiling, top) if empty.any() else top, False, groups, labels)
-
-
-def _checked(population: Population, some_absent: tuple[bool, bool] = (False, False)) -> Population:
-    """Refuse groups and labels without any weight, unless the user declared them."""
-    sides = ("group", population.groups, 1, some_absent[0]), ("label", population.labels, 0, some_absent[1])
-    for what, names, axis, absent in sides:
-        for name, weight in zip(names, population.weight.sum(axis=axis), strict=True):
-            if not weight > 0 and not absent:
-                message = f"the {what} {name!r} has no mass; leave it out"
-                raise InputError(message)
-    return population

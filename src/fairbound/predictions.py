@@ -12,18 +12,18 @@ from fairbound.cells import Categories, column, encode, numbers, same_length
 from fairbound.errors import InputError, listed
 
 
-def differs(y_pred: Any, labels: Categories) -> Floats:
-    """Return 1 where the predicted label is not the true one."""
+def predicted_labels(y_pred: Any, labels: Categories) -> Categories:
+    """Number the predicted labels, the true ones first."""
     predicted = column("y_pred", y_pred)
     if predicted.ndim != 1:
         message = f"y_pred must hold one predicted label per row for zero_one, but its shape is {predicted.shape}"
         raise InputError(message)
     same_length(y_true=len(labels.codes), y_pred=len(predicted))
-    return mistakes("y_true", labels, "y_pred", encode("y_pred", y_pred))
+    return aligned("y_true", labels, "y_pred", encode("y_pred", y_pred))
 
 
-def mistakes(true_name: str, labels: Categories, name: str, predicted: Categories) -> Floats:
-    """Return 1 where the predicted label is not the true one, both already numbered."""
+def aligned(true_name: str, labels: Categories, name: str, predicted: Categories) -> Categories:
+    """Number predicted labels as the true ones are, and after them those that are only predicted."""
     known = {label: code for code, label in enumerate(labels.names)}
     cure = "turn probabilities into labels first, or choose a loss that takes them"
     if not any(value in known for value in predicted.names):
@@ -32,15 +32,17 @@ def mistakes(true_name: str, labels: Categories, name: str, predicted: Categorie
             f"zero_one loss takes predicted labels: {cure}"
         )
         raise InputError(message)
-    strangers = [v for v in predicted.names if v not in known and isinstance(v, float) and v != round(v)]
+    further = [value for value in predicted.names if value not in known]
+    strangers = [value for value in further if isinstance(value, float) and not value.is_integer()]
     if strangers and all(isinstance(label, int | float) for label in known):
         message = (
             f"{name} holds {strangers[0]!r}, which looks like a probability; the zero_one loss takes predicted "
             f"labels: {cure}"
         )
         raise InputError(message)
-    codes = np.array([known.get(value, -1) for value in predicted.names], dtype=np.int64)
-    return (codes[predicted.codes] != labels.codes).astype(np.float64)
+    known |= {value: len(known) + place for place, value in enumerate(further)}
+    codes = np.array([known[value] for value in predicted.names], dtype=np.int64)
+    return Categories((*labels.names, *further), codes[predicted.codes])
 
 
 def by_label(columns: Mapping[Hashable, Floats], labels: Categories) -> tuple[Floats, Integers]:

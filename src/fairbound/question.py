@@ -29,6 +29,7 @@ from fairbound.regions import Region, StandIn, check_sample, find_region, read_c
 from fairbound.rounding import least_affinity
 from fairbound.search import Search
 from fairbound.witness import build_witnesses
+from fairbound.wording import wording
 
 Shift = Literal["general", "sensitive"]
 Support = Literal["any", "observed"]
@@ -175,6 +176,7 @@ class Question:
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
         """What the bound rests on."""
+        said = wording(self.population)
         sentences = [
             "The statement covers every distribution Q in which all groups have the same base rates and whose "
             "Hellinger distance from the data's distribution P is at most rho.",
@@ -185,17 +187,18 @@ class Question:
                 "Sensitive shifting: inside each cell of group and label Q equals P; only the masses of the cells move."
             )
         elif self.support == "observed":
-            sentences.append("General shifting, and Q puts mass only on losses that were observed in the same cell.")
+            only = f"Q puts mass only on {said.values} that were observed in the same cell"
+            sentences.append(f"General shifting, and {only}.")
         else:
             sentences.append(
-                "General shifting: Q may differ from P inside the cells too; no loss exceeds the ceiling of "
+                f"General shifting: Q may differ from P inside the cells too; no {said.value} exceeds the ceiling of "
                 f"{self.population.ceiling:g}."
             )
         empty = self.population.empty_cells
         if empty:
             names = ", ".join(f"({g!r}, {y!r})" for g, y in empty[:20])
             names += f" and {len(empty) - 20} more" if len(empty) > 20 else ""
-            sentences.append(f"Cells without data are given the worst loss, the ceiling: {names}.")
+            sentences.append(f"Cells without data are given the {said.worst}, the ceiling: {names}.")
         excluded = self.population.excluded_rows
         if excluded:
             sentences.append(f"Left out of P were {excluded} rows in which a value was missing.")
@@ -218,8 +221,8 @@ class Question:
             "rho at once.",
             "P's groups and labels are those named here.",
             *self.stand_in.sentences,
-            "The attained loss belongs to a distribution in the larger ball that allows for sampling error; the worst "
-            "case around P itself may be smaller.",
+            f"The attained {wording(self.population).one} belongs to a distribution in the larger ball that allows for "
+            "sampling error; the worst case around P itself may be smaller.",
             *(f"Few rows in a cell: {text}." for text in small_cells(self.population)),
         )
 

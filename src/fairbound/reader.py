@@ -30,6 +30,9 @@ FORMAT = "fairbound-certificate"
 CURVE_FORMAT = "fairbound-curve"
 VERSION = "1.1.0"
 
+#: The name of the value that is 1 where the model predicts ``positive``, and else 0.
+SELECTED = "selected"
+
 
 def read_documents(document: str | bytes | dict[str, Any]) -> list[dict[str, Any]]:
     """Return the certificates in a document, well-formed; a curve gives one for each feasible radius."""
@@ -87,8 +90,8 @@ def _claims(document: dict[str, Any], shape: tuple[int, int]) -> None:
 
 
 def _population(population: Any) -> tuple[int, int]:
-    keys = ("groups", "labels", "ceiling", "rows", "excluded_rows", "weighted", "loss", "weight", "knowledge")
-    an_object(population, "population", keys)
+    keys = ("groups", "labels", "ceiling", "rows", "excluded_rows", "weighted", "loss", "positive")
+    an_object(population, "population", (*keys, "weight", "knowledge"))
     for key in ("groups", "labels"):
         a_list(population[key], f"population.{key}", None, a_name)
         if len(population[key]) < 2:
@@ -101,6 +104,9 @@ def _population(population: Any) -> tuple[int, int]:
     a_count(population["excluded_rows"], "population.excluded_rows")
     a_truth(population["weighted"], "population.weighted")
     a_text(population["loss"], "population.loss")
+    optional(a_name)(population["positive"], "population.positive")
+    if population["positive"] is not None and population["loss"] != SELECTED:
+        raise MalformedError(f"population.positive must be null unless population.loss is {SELECTED!r}")
     _cells(population, "population", population["ceiling"], shape)
     return shape
 

@@ -22,6 +22,7 @@ from fairbound.population import Population
 from fairbound.rounding import UNIT
 from fairbound.sample import Sample, drawn, expected, intervals_for
 from fairbound.sphere import largest_means, least_affinity_of_classes, least_affinity_of_masses
+from fairbound.wording import wording
 
 #: Under sensitive shifting this part of the error probability goes to the cell masses, the rest to the mean losses.
 #: Given the numbers of rows, the latter is independent of the former: probabilities of being right multiply.
@@ -151,7 +152,7 @@ class Sphere:
             ones = np.ones_like(counts)
             edges = np.broadcast_to(losses, counts.shape)
             knowledge = LossTable(edges, edges, counts, ones, 0.0 * ones, 1)
-        stand_in = replace(population, weight=weight, knowledge=knowledge)
+        stand_in = replace(population, weight=weight, knowledge=knowledge, predicted=None)
         division = division_of_error("sphere", error, shift, population)
         return StandIn(stand_in, affinity, sample, (*division, *(rounding if sample.seed is not None else ())))
 
@@ -189,7 +190,7 @@ class Hoeffding:
                 deviation = np.sqrt(_variance(population, rows)) + top * np.sqrt(2.0 * log / (rows - 1.0))
                 variance = np.where(rows > 1, np.square(deviation) * (1.0 + ROUNDING), np.inf)
                 knowledge = MeanAndVariance(mean, np.minimum(variance, mean * (top - mean)))
-        stand_in = replace(population, weight=rows, knowledge=knowledge)
+        stand_in = replace(population, weight=rows, knowledge=knowledge, predicted=None)
         return StandIn(stand_in, affinity, None, division_of_error("hoeffding", error, shift, population))
 
 
@@ -226,22 +227,24 @@ def _variance(population: Population, rows: Floats) -> Floats:
 
 def division_of_error(region: str, error: float, shift: str, population: Population) -> tuple[str, ...]:
     """Say how a region of that name divides the error probability; nothing for regions that are not ours."""
+    said = wording(population)
     if region == "hoeffding":
         only_means = shift == "sensitive" or population.two_valued
         return (
             f"Region 'hoeffding': the error probability {error:g} is divided equally between lower and upper limits of "
-            f"the mass and upper limits of {'' if only_means else 'variance and '}mean of the loss of every cell.",
+            f"the mass and upper limits of {'' if only_means else 'variance and '}mean of the {said.value} of every "
+            "cell.",
         )
     if region != "sphere":
         return ()
     if shift == "sensitive":
         return (
             f"Region 'sphere': of the error probability {error:g} the part {MASS_PART * error:g} covers the cell "
-            "masses together; the rest covers upper limits of the cells' mean losses, in equal parts.",
+            f"masses together; the rest covers upper limits of the cells' {said.means}, in equal parts.",
         )
     return (
-        f"Region 'sphere': the error probability {error:g} covers cell masses and losses together; no part is set "
-        "aside for any of them.",
+        f"Region 'sphere': the error probability {error:g} covers cell masses and {said.values} together; no part is "
+        "set aside for any of them.",
     )
 
 

@@ -20,8 +20,9 @@ from fairbound.markup import Child, data_block, element, raw_block, write
 from fairbound.names import short_name
 from fairbound.opening import curve_section, scale_section, summary_section
 from fairbound.picture import ARROW, CurveScale
-from fairbound.sections import data_section, loss_words, scope_section
+from fairbound.sections import data_section, scope_section
 from fairbound.version import __version__
+from fairbound.wording import wording
 from fairbound.worst import WorstCases
 
 #: A page stays near or below this size: of the certificate as much is attached as fits.
@@ -93,7 +94,7 @@ def render(findings: Findings, title: str | None = None, excluded: Mapping[str, 
         "barred": round(scale.across(findings.distance), 5),
         "nearest": f"{findings.distance:.4f}",
     }
-    question = title or f"How large can this model's {loss_words(findings.population)} get?"
+    question = title or f"How large can this model's {wording(findings.population).words} get?"
     before: list[Child] = [
         summary_section(findings, certificates, digits, question, radii[chosen]),
         curve_section(findings, certificates, digits, scale, chosen)
@@ -103,7 +104,7 @@ def render(findings: Findings, title: str | None = None, excluded: Mapping[str, 
         data_section(findings, digits, left_out),
         scope_section(findings),
     ]
-    after: list[Child] = [_footer(), data_block("page-data", data), raw_block("script", script)]
+    after: list[Child] = [_footer(findings), data_block("page-data", data), raw_block("script", script)]
 
     def whole(*middle: Child) -> str:
         head = _head(question, style, script)
@@ -160,9 +161,10 @@ def _thinned(findings: Findings) -> tuple[Certificate, ...]:
     return tuple(every[i] for i in np.unique(np.linspace(0, len(every) - 1, MOST_RADII).round().astype(int)))
 
 
-def _footer() -> Element:
+def _footer(findings: Findings) -> Element:
     words = (
-        "This page states what is proved of one loss over one set of distributions, under the assumptions above. "
+        f"This page states what is proved of one {wording(findings.population).one} over one set of distributions, "
+        "under the assumptions above. "
         f"It does not call a model good or acceptable. Made by fairbound {__version__}."
     )
     return element("footer", element("p", words))

@@ -14,26 +14,13 @@ from fairbound.markup import Child, definitions, element, number_cell, section, 
 from fairbound.names import printable, short_name, shortened
 from fairbound.population import Population
 from fairbound.regions import division_of_error
-
-#: What the losses of this library are called in a sentence.
-LOSS_WORDS = {
-    "zero_one": "error rate",
-    "brier": "Brier loss",
-    "jsd": "Jensen-Shannon loss",
-    "absolute": "absolute loss",
-    "cross_entropy": "cross-entropy",
-}
+from fairbound.wording import capitalised, wording
 
 #: More cells, sentences and reasons than these are cut off, with a word that they are.
 MOST_CELLS = 200
 MOST_SENTENCES = 40
 MOST_REASONS = 20
 MOST_CHARACTERS = 1000
-
-
-def loss_words(population: Population) -> str:
-    """Return what the loss is called, in the user's word if we have no better one."""
-    return LOSS_WORDS.get(population.loss_name) or short_name(population.loss_name)
 
 
 def shown_name(value: Hashable) -> Element:
@@ -83,22 +70,22 @@ def doubts_note(findings: Findings) -> Element | None:
 
 def data_section(findings: Findings, digits: Digits, excluded: Mapping[str, int]) -> Element:
     """Show the population: groups, base rates, masses and losses of the cells, and how far equal base rates are."""
-    population = findings.population
+    population, said = findings.population, wording(findings.population)
     counted = counts_rows(population)
     facts = [
         ("Rows", f"{population.rows:,.0f}" if population.rows is not None else "not known: made from moments"),
         (
-            "Loss",
-            f"{loss_words(population)}, at most {population.ceiling:g}"
+            capitalised(said.one),
+            f"{said.words}, at most {population.ceiling:g}"
             if np.isfinite(population.ceiling)
-            else f"{loss_words(population)}, without a ceiling",
+            else f"{said.words}, without a ceiling",
         ),
-        (f"Mean {loss_words(population)} on the data", digits.near(population.loss)),
+        (f"{capitalised(said.mean_words)} on the data", digits.near(population.loss)),
         ("Nearest distribution with equal base rates", _nearest(findings)),
     ]
     few = few_rows(population)
     header = [("Group", False), ("Label", False), *([("Rows", True)] if counted else [])]
-    header += [("Share of the data", True), ("Base rate", True), (f"Mean {loss_words(population)}", True)]
+    header += [("Share of the data", True), ("Base rate", True), (capitalised(said.mean_words), True)]
     cells = [(s, y) for s in range(len(population.groups)) for y in range(len(population.labels))]
     mass, rates, mean = population.mass, population.base_rates, population.mean
     rows = [
@@ -152,10 +139,11 @@ def _nearest(findings: Findings) -> str:
 def _small_note(population: Population, few: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Element | None:
     """Name the cells with few rows and those without any."""
     parts: list[Element] = []
+    said = wording(population)
     small = [(population.groups[s], population.labels[y]) for s, y in np.argwhere(few)]
     for cells, sentence in (
-        (small, f"Fewer than {FEW_ROWS} rows, so share and loss rest on little: "),
-        (population.empty_cells, "No rows at all, so the worst loss is assumed where it matters: "),
+        (small, f"Fewer than {FEW_ROWS} rows, so share and {said.one} rest on little: "),
+        (population.empty_cells, f"No rows at all, so the {said.worst} is assumed where it matters: "),
     ):
         if cells:
             named: list[Child] = []
@@ -185,7 +173,7 @@ def _excluded_note(population: Population, excluded: Mapping[str, int]) -> Eleme
 
 def scope_section(findings: Findings) -> Element:
     """Say over which distributions, under which assumptions and at which confidence."""
-    asked = findings.question
+    asked, said = findings.question, wording(findings.population)
     covered = [
         "Equal base rates: each label has the same share in every group.",
         f"Near the data: the Hellinger distance from {source_words(findings)} is at most rho.",
@@ -196,7 +184,7 @@ def scope_section(findings: Findings) -> Element:
         }[asked.shift],
     ]
     if asked.shift == "general" and asked.support == "observed":
-        covered.append("Observed losses only: no loss occurs that was not seen in the same cell.")
+        covered.append(f"Observed {said.values} only: no {said.value} occurs that was not seen in the same cell.")
     for word, skew in (("groups", asked.group_skew), ("labels", asked.label_skew)):
         if skew is not None:
             covered.append(f"The shares of any two {word} differ by at most {skew:g}.")
@@ -219,8 +207,8 @@ def scope_section(findings: Findings) -> Element:
         element("h3", "Not said"),
         element(
             "p",
-            "Nothing is said of larger distances, of other losses, of distributions in which base rates differ, or of "
-            "whether a model is acceptable. That is for people to judge.",
+            f"Nothing is said of larger distances, of other {said.many}, of distributions in which base rates differ, "
+            "or of whether a model is acceptable. That is for people to judge.",
         ),
     )
 

@@ -8,6 +8,7 @@ from fairbound.curve import CertificateCurve
 from fairbound.overview import cell_rows, change_rows
 from fairbound.population import Population
 from fairbound.table import text_table
+from fairbound.wording import wording
 
 
 def describe_population(population: Population) -> str:
@@ -53,7 +54,7 @@ def show_certificate(certificate: Certificate) -> str:
         [
             f"Certificate, {certificate.shift} shifting, rho = {certificate.rho!r}",
             "",
-            f"  The {population.loss_name} of the model is at most {certificate.bound!r}",
+            f"  The {wording(population).subject} is at most {certificate.bound!r}",
             *_attained_lines(certificate),
             "",
             "The data",

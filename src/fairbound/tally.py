@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fairbound.arrays import Floats
-from fairbound.cells import Categories, number
+from fairbound.cells import Categories, encode_groups, number, same_length, weights
 from fairbound.errors import InputError, shown
 from fairbound.knowledge import LossTable, tabulate
-
-#: The name of the loss that is 0 or the ceiling and nothing between: finite samples say more about it.
-ZERO_ONE = "zero_one"
+from fairbound.predicted import Predicted, count_predicted
+from fairbound.wording import TWO_VALUED
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,51 @@ class Tally:
     loss_name: str
     excluded_rows: int = 0
     weighted: bool = False
+    predicted: Predicted | None = None
 
 
 def tally_rows(
-    losses: Floats, labels: Categories, groups: Categories, weight: Floats | None, ceiling: float
-) -> LossTable:
-    """Return the losses of the cells (arguments already validated)."""
-    shape = len(groups.names), len(labels.names)
-    return tabulate(losses, groups.codes * shape[1] + labels.codes, weight, shape, ceiling)
+    values: Floats | Categories,
+    labels: Categories,
+    groups: Categories,
+    weight: Floats | None,
+    ceiling: float,
+    loss_name: str,
+    excluded_rows: int = 0,
+) -> Tally:
+    """Count the cells of rows and summarise what is known of each row: its loss, or its predicted label.
+
+    Predicted labels are numbered with the true ones first; their loss is 1 where they are wrong.
+    """
+    predicted = None
+    if isinstance(values, Categories):
+        check_losses(np.array([0.0, 1.0]), ceiling, loss_name)
+        predicted = count_predicted(values, labels, groups, weight)
+        table = predicted.errors
+    else:
+        check_losses(values, ceiling, loss_name)
+        shape = len(groups.names), len(labels.names)
+        table = tabulate(values, groups.codes * shape[1] + labels.codes, weight, shape, ceiling)
+    rows, weighted = len(labels.codes), weight is not None
+    return Tally(groups.names, labels.names, table, ceiling, rows, loss_name, excluded_rows, weighted, predicted)
+
+
+def tally_arrays(
+    values: Floats | Categories,
+    labels: Categories,
+    sensitive_features: Any,
+    sample_weight: Any,
+    ceiling: float,
+    loss_name: str,
+    groups: Sequence[Hashable] | None = None,
+) -> Tally:
+    """Read the group and the weight of each row, and do the same."""
+    group = encode_groups("sensitive_features", sensitive_features, groups)
+    rows = len(values.codes) if isinstance(values, Categories) else len(values)
+    what = "y_pred" if isinstance(values, Categories) else "loss"
+    same_length(**{what: rows, "y_true": len(labels.codes), "sensitive_features": len(group.codes)})
+    weight = None if sample_weight is None else weights("sample_weight", sample_weight, rows)
+    return tally_rows(values, labels, group, weight, ceiling, loss_name)
 
 
 def read_ceiling(value: object) -> float:
@@ -53,11 +90,11 @@ def read_ceiling(value: object) -> float:
 
 
 def check_losses(losses: Floats, top: float, loss_name: str) -> None:
-    """Refuse losses below 0 or above the ceiling, and 0-1 losses that are neither."""
-    if loss_name == ZERO_ONE and not ((losses == 0) | (losses == top)).all():
+    """Refuse losses below 0 or above the ceiling, and two-valued ones that are neither."""
+    if loss_name in TWO_VALUED and not ((losses == 0) | (losses == top)).all():
         row = int(np.argmax((losses != 0) & (losses != top)))
         message = (
-            f"loss[{row}]={shown(losses[row])} is neither 0 nor {top:g}; choose another loss_name than {ZERO_ONE!r}"
+            f"loss[{row}]={shown(losses[row])} is neither 0 nor {top:g}; choose another loss_name than {loss_name!r}"
         )
         raise InputError(message)
     outside = (losses < 0) | (losses > top)
@@ -66,6 +103,16 @@ def check_losses(losses: Floats, top: float, loss_name: str) -> None:
         message = (
             f"loss[{row}]={shown(losses[row])} is outside [0, {top:g}]; set ceiling to the largest loss there can be"
         )
+        raise InputError(message)
+
+
+def check_two_valued(tally: Tally) -> None:
+    """Refuse what an engine has counted under a name that says two-valued if it is not."""
+    table, top = tally.table, tally.ceiling
+    between = (table.weight > 0) & ((table.low != table.high) | ((table.low != 0) & (table.low != top)))
+    if tally.loss_name in TWO_VALUED and between.any():
+        loss = table.mean_loss[between][0]
+        message = f"a loss is near {loss:g}, neither 0 nor {top:g}; choose another loss_name than {tally.loss_name!r}"
         raise InputError(message)
 
 

@@ -11,7 +11,8 @@ from fairbound.digits import Digits, radius_down, signed
 from fairbound.findings import worst_losses
 from fairbound.markup import Child, element, number_cell, section, table
 from fairbound.picture import move_picture, move_place
-from fairbound.sections import loss_words, shown_name
+from fairbound.sections import shown_name
+from fairbound.wording import capitalised, wording
 
 #: Stands above the pictures of the moves.
 PICTURE_TITLE = "○ data ▶ worst case"
@@ -58,15 +59,15 @@ class WorstCases:
     def section(self, chosen: int, *, proved: bool) -> Element:
         """Show which cells grow in the worst case at the chosen radius."""
         population, labels = self.population, len(self.population.labels)
-        words = loss_words(population)
+        mean_words = capitalised(wording(population).mean_words)
         header = [
             ("Group and label", False),
             ("Share in the data", True),
             (PICTURE_TITLE, False),
             ("Share in the worst case", True),
             ("Change", True),
-            (f"Mean {words} in the data" if self.losses is not None else f"Mean {words}", True),
-            *([(f"Mean {words} in the worst case", True)] if self.losses is not None else []),
+            (f"{mean_words} in the data" if self.losses is not None else mean_words, True),
+            *([(f"{mean_words} in the worst case", True)] if self.losses is not None else []),
         ]
         mean, weight = population.mean.ravel(), population.weight.ravel()
         most = self.grows_most(chosen)
@@ -96,7 +97,7 @@ class WorstCases:
                 )
             )
         left = self.before.size - len(self.cells)
-        caption = "Shares and losses of the cells, in the data and in the worst case."
+        caption = f"Shares and {wording(population).many} of the cells, in the data and in the worst case."
         if left:
             caption += f" The {left} cells that change least are not shown; all are in the certificate."
         rho = radius_down(self.certificates[chosen].rho)
@@ -116,9 +117,10 @@ class WorstCases:
 
     def _introduction(self, rho: Element, *, proved: bool) -> list[Child]:
         """Say which distribution this is."""
+        said = wording(self.population)
         if not self.sampled:
             after = (
-                " of the data, has equal base rates and the largest loss that was found. "
+                f" of the data, has equal base rates and the largest {said.one} that was found. "
                 if proved
                 else " of the data, is what the document names as the worst case; it was not accepted. "
             )
@@ -129,6 +131,6 @@ class WorstCases:
             "The rows are a sample, so the ball of radius ",
             rho,
             " lies around a distribution that is not known exactly. This distribution has equal base rates and the "
-            "largest loss that was found in a larger ball, around the data, which allows for sampling error; losses "
-            "inside the cells are upper limits. The true worst case may be milder. ",
+            f"largest {said.one} that was found in a larger ball, around the data, which allows for sampling error; "
+            f"{said.many} inside the cells are upper limits. The true worst case may be milder. ",
         ]

@@ -21,6 +21,7 @@ from fairbound.population import Population
 from fairbound.summary import describe_population, describe_worst_case, worst_case_title
 from fairbound.table import text_table
 from fairbound.version import __version__
+from fairbound.wording import wording
 
 #: More cells than these are not listed on a terminal.
 MOST_CELLS = 60
@@ -44,7 +45,7 @@ def population_lines(source: str, population: Population) -> list[str]:
     left = len(table) - 2 - MOST_CELLS
     return [
         f"{source}: {population.rows:,} rows, {len(population.groups)} groups, {len(population.labels)} labels",
-        f"loss {short_name(population.loss_name)}: {population.loss:.4f} on the data, {ceiling}",
+        f"{wording(population).label}: {population.loss:.4f} on the data, {ceiling}",
         "",
         *table[: MOST_CELLS + 2],
         *([f"  and {left} more cells"] if left > 0 else []),
@@ -102,17 +103,17 @@ def _growing(certificate: Certificate, most: int = 2) -> str:
 
 def warnings_of(population: Population, certificates: Sequence[Certificate]) -> list[str]:
     """Name what a reader should know: few rows, no rows, rows left out, names that look like gaps, loose bounds."""
-    said = []
+    said, words = [], wording(population)
     small = [
         (population.groups[s], population.labels[y], population.weight[s, y])
         for s, y in np.argwhere(few_rows(population))
     ]
     if small:
         named = [f"{short_name(g)} {short_name(y)} ({n:.0f})" for g, y, n in small]
-        said.append(f"Fewer than {FEW_ROWS} rows, so share and loss rest on little: {listed(named)}.")
+        said.append(f"Fewer than {FEW_ROWS} rows, so share and {words.one} rest on little: {listed(named)}.")
     if population.empty_cells:
         named = [f"{short_name(g)} {short_name(y)}" for g, y in population.empty_cells]
-        said.append(f"No rows, so the worst loss is assumed where it matters: {listed(named)}.")
+        said.append(f"No rows, so the {words.worst} is assumed where it matters: {listed(named)}.")
     if population.excluded_rows:
         said.append(f"Left out were {population.excluded_rows:,} rows in which a value was missing.")
     parts = {p for g in population.groups for p in (g if isinstance(g, tuple) else (g,))} | {*population.labels}
@@ -159,6 +160,7 @@ def population_facts(population: Population) -> dict[str, Any]:
         "groups": written["groups"],
         "labels": written["labels"],
         "loss": population.loss_name,
+        "positive": written["positive"],
         "ceiling": written["ceiling"],
         "loss_on_data": population.loss,
         "cells": cells,
