@@ -129,7 +129,7 @@ def largest_certified_rho(population: Population, threshold: float, **asked: Unp
     """
     question = ask(population, **asked)
     target = number("threshold", threshold, 0.0, np.inf, "it is a loss")
-    if target >= question.problem.ceiling.max():
+    if target <= question.extreme if question.lower else target >= question.extreme:
         return 1.0
     low, high = question.distance, 1.0
     certified: float | None = None

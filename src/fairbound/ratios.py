@@ -13,7 +13,6 @@ import numpy as np
 
 from fairbound.answer import Answer
 from fairbound.arrays import Floats
-from fairbound.bounds import conditional_bound
 from fairbound.nearest import NearestFair
 from fairbound.parity import Batch, at_ceiling, parity_answers
 from fairbound.problem import Problem
@@ -21,62 +20,51 @@ from fairbound.proof import ConditionalProof
 from fairbound.rounding import UNIT
 from fairbound.witness import Witness
 
-#: Limits on how often a better factor is looked for, and on how often the factor is lowered until it is proved.
-TRIALS, LOWERINGS = 12, 60
+#: A limit on how often a better factor is looked for; by how much it is lowered until it is proved, in tolerances.
+TRIALS, LOWERINGS = 12, (0.3, 0.9, 10.0, 1e3, 1e5)
 
 
 def ratio_answers(
     scaled: Callable[[float], Problem], nearest: NearestFair, groups: tuple[int, int], rho: Floats, tol: float
 ) -> list[Answer]:
     """Answer at each radius; ``scaled(t)`` is the problem of ``t mean_a - mean_b`` for the ``groups`` a and b."""
-    factor = np.ones(len(rho))
-    best: list[Answer | None] = [None] * len(rho)
-    attained = np.full(len(rho), np.inf)
-    left = np.arange(len(rho))
     plain = scaled(1.0)
+    jobs = np.arange(len(rho))
+    # No factor above one is of interest: of two groups one has the smaller mean.
+    factor, attained = np.ones(len(rho)), np.full(len(rho), np.inf)
+    worst: dict[int, Witness] = {}
+    left = jobs
     for _ in range(TRIALS):
-        batch = Batch([scaled(float(factor[job])) for job in left], [nearest] * len(left))
-        which = np.arange(len(left))
-        empty = at_ceiling(batch, which, rho[left])
-        found = parity_answers(batch, which, rho[left], 0.1 * tol)
-        again = []
-        for place, job in enumerate(left):
-            answer = empty[place] or found[place]
+        for job, answer in zip(left, _solved(scaled, factor[left], nearest, rho[left], tol), strict=True):
             ratio = attained_ratio(plain, answer.witness, groups)
-            better = ratio < attained[job] or best[job] is None
-            if better:
-                attained[job], best[job] = ratio, answer
-            # No factor above one is of interest: of two groups one has the smaller mean.
-            if better and ratio < factor[job] - 0.05 * tol:
-                factor[job] = max(ratio, 0.0)
-                again.append(job)
-        left = np.array(again, dtype=np.int64)
+            if ratio < attained[job] or job not in worst:
+                attained[job], worst[int(job)] = ratio, answer.witness
+        left = left[attained[left] < factor[left] - 0.02 * tol]
+        factor = np.clip(np.minimum(attained, factor), 0.0, 1.0)
         if not len(left):
             break
-    answers = [answer for answer in best if answer is not None]
-    return [
-        _proved(scaled, answer, float(start), float(least), float(radius), tol)
-        for answer, start, least, radius in zip(answers, factor, attained, rho, strict=True)
-    ]
-
-
-def _proved(
-    scaled: Callable[[float], Problem], answer: Answer, start: float, attained: float, rho: float, tol: float
-) -> Answer:
-    """Lower the factor until the multipliers prove it; a factor of zero needs no proof but a mean that is not negative."""
-    proof = answer.proof
-    factor, step = min(start, attained), 0.05 * tol
-    theta = proof.theta if isinstance(proof, ConditionalProof) else np.zeros(0)
-    for _ in range(LOWERINGS):
-        if factor <= 0.0:
+    proofs: dict[int, tuple[float, ConditionalProof]] = {}
+    left = jobs
+    for step in LOWERINGS:
+        tried = np.maximum(factor[left] - step * tol, 0.0)
+        for job, t, answer in zip(left, tried, _solved(scaled, tried, nearest, rho[left], tol), strict=True):
+            if answer.bound <= 0.0 and isinstance(answer.proof, ConditionalProof):
+                proofs[int(job)] = float(t), answer.proof
+        left = np.array([job for job in left if job not in proofs], dtype=np.int64)
+        if not len(left):
             break
-        problem = scaled(factor)
-        held = np.maximum(theta[:1], problem.ceiling)
-        if conditional_bound(problem, np.array([rho]), held)[0] <= 0.0:
-            return Answer(factor, answer.witness, ConditionalProof(held, np.zeros(0)))
-        factor, step = factor - step, 1.5 * step
-    zero = scaled(0.0)
-    return Answer(0.0, answer.witness, ConditionalProof(zero.ceiling[None, None], np.zeros(0)))
+    zero = ConditionalProof(scaled(0.0).ceiling[None, None], np.zeros(0))  # means are not negative
+    return [Answer(bound, worst[job], proof) for job, (bound, proof) in ((j, proofs.get(j, (0.0, zero))) for j in jobs)]
+
+
+def _solved(
+    scaled: Callable[[float], Problem], factor: Floats, nearest: NearestFair, rho: Floats, tol: float
+) -> list[Answer]:
+    """Answer for each factor at its radius."""
+    batch = Batch([scaled(float(t)) for t in factor], [nearest] * len(factor))
+    which = np.arange(len(factor))
+    empty = at_ceiling(batch, which, rho)
+    return [a or b for a, b in zip(empty, parity_answers(batch, which, rho, 0.01 * tol), strict=True)]
 
 
 def attained_ratio(problem: Problem, witness: Witness, groups: tuple[int, int]) -> float:
