@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -12,23 +12,24 @@ from fairbound.chance import with_probability
 from fairbound.digits import Digits, radius_down
 from fairbound.document import (
     digest,
+    read_name,
     read_population,
     read_proof,
     read_sampling,
     read_witness,
+    write_name,
     write_population,
     write_proof,
     write_sampling,
     write_witness,
 )
-from fairbound.metrics import Chosen
 from fairbound.notebook import html_details, html_paragraph, html_table
 from fairbound.objective import Objective
 from fairbound.overview import change_rows
 from fairbound.plot import draw_worst_case
 from fairbound.population import Population
 from fairbound.proof import Proof
-from fairbound.reader import FORMAT, VERSION, read_documents
+from fairbound.reader import FORMAT, METRIC_FORMATS, VERSION, Whole, read_whole
 from fairbound.regions import StandIn
 from fairbound.version import __version__
 from fairbound.witness import Witness
@@ -156,6 +157,8 @@ class Certificate:
         >>> Certificate.from_json(certificate.to_json())
         Certificate(bound=0.370205, attained=0.370205, rho=0.2, shift='general', status=TIGHT)
         """
+        if self.comparisons:
+            return metric_json(METRIC_FORMATS[0], [self], [self.rho], None)
         population = write_population(self.population)
         return json.dumps(
             {
@@ -171,11 +174,13 @@ class Certificate:
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
         """Read a certificate; raises ``ValueError`` if it is malformed. Reading does not check the proof."""
-        documents = read_documents(text)
+        whole = read_whole(text)
+        documents = whole.parts[0]
         if len(documents) != 1:
             message = "the document is a curve of certificates; use CertificateCurve.from_json"
             raise ValueError(message)
-        return read_certificate(documents[0], read_population(documents[0]["population"]))
+        population = read_population(documents[0]["population"])
+        return read_certificate(documents[0], population) if whole.metric is None else read_metric(whole, population)[0]
 
     def plot_worst_case(self, ax: Axes | None = None) -> Axes:
         """Draw how each cell's share changes from the data to the worst case, on ``ax`` or in a new figure.
@@ -204,6 +209,7 @@ class Certificate:
                 "label_skew": self.label_skew,
                 "confidence": self.confidence,
                 "tolerance": self.tol,
+                "objective": None if self.objective is None else asdict(self.objective),
             },
             "claim": {"bound": self.bound, "attained": self.attained},
             "witness": write_witness(
@@ -249,19 +255,59 @@ class Certificate:
         )
 
 
-def combined(parts: Sequence[Certificate], chosen: Chosen, confidence: float | None) -> Certificate:
+def combined(
+    parts: Sequence[Certificate], metric: str, group: Hashable | None, confidence: float | None
+) -> Certificate:
     """Return the certificate of a metric from those of its objectives; the worst of them leads."""
-    lower = chosen.metric.lower
-    first = min(parts, key=lambda c: c.bound) if lower else max(parts, key=lambda c: c.bound)
-    attained = [c.attained for c in parts]
+    worst = min if parts[0].lower else max
+    first = worst(parts, key=lambda c: c.bound)
+    attained = worst(c.attained for c in parts)
     return replace(
-        first,
-        attained=min(attained) if lower else max(attained),
-        confidence=confidence,
-        metric=chosen.metric.name,
-        group=chosen.group,
-        comparisons=tuple(parts),
+        first, attained=attained, confidence=confidence, metric=metric, group=group, comparisons=tuple(parts)
     )
+
+
+def metric_json(
+    name: str, certificates: Sequence[Certificate | None], rhos: Sequence[float], distance: float | None
+) -> str:
+    """Write certificates of a metric; None stands for an infeasible radius."""
+    first = next(c for c in certificates if c is not None)
+    population = write_population(first.population)
+    points = [
+        {"infeasible": float(rho)}
+        if c is None
+        else {
+            "claim": {"bound": c.bound, "attained": c.attained},
+            "statements": [one.parts() for one in c.comparisons],
+        }
+        for rho, c in zip(rhos, certificates, strict=True)
+    ]
+    whole = {
+        **header(name),
+        "population": population,
+        "metric": {"name": first.metric, "group": None if first.group is None else write_name(first.group)},
+        "confidence": first.confidence,
+        "sampling": [one.sampling() for one in first.comparisons],
+        "distance": distance,
+        "points": points,
+        "digest": digest(population),
+    }
+    return json.dumps(whole, allow_nan=False)
+
+
+def read_metric(whole: Whole, population: Population) -> list[Certificate]:
+    """Build the certificates of a metric, one for each feasible radius."""
+    metric = whole.metric or {}
+    group = None if metric["group"] is None else read_name(metric["group"])
+    return [
+        combined(
+            [read_certificate(documents[number], population) for documents in whole.parts],
+            metric["name"],
+            group,
+            whole.confidence,
+        )
+        for number in range(len(whole.claims))
+    ]
 
 
 def header(name: str) -> dict[str, str]:
@@ -289,4 +335,5 @@ def read_certificate(document: dict[str, Any], population: Population) -> Certif
         confidence=question["confidence"],
         region=None if sampling is None else sampling["region"],
         stand_in=None if sampling is None else read_sampling(sampling, population),
+        objective=None if question["objective"] is None else Objective(**question["objective"]),
     )

@@ -18,9 +18,11 @@ from typing import Any
 
 from flint import arb, ctx
 
+from fairbound.checker_conditional import Compared, conditional_bounds
 from fairbound.checker_duality import Case, RefusedError, proved, rounded_up, witness_value
 from fairbound.checker_sampling import StandIn, checked_stand_in, sampling_work
-from fairbound.reader import read_documents
+from fairbound.checker_metric import describe_objective, missing_reasons
+from fairbound.reader import Whole, read_whole
 from fairbound.strict import MalformedError, canonical
 
 #: Bits of the ball arithmetic.
@@ -82,17 +84,40 @@ def verify(document: str | bytes | dict[str, Any]) -> Verification:
     <Verdict.NOT_PROVED: 'not proved'>
     """
     try:
-        documents = read_documents(document)
+        whole = read_whole(document)
     except MalformedError as error:
         return Verification(Verdict.NOT_A_CERTIFICATE, (str(error),))
-    if sum(map(_work, documents)) + sampling_work(documents[0]) > MOST_WORK:
+    work = sum(sum(map(_work, documents)) + sampling_work(documents[0]) for documents in whole.parts)
+    if work > MOST_WORK:
         return Verification(Verdict.NOT_A_CERTIFICATE, ("the document is too large to be checked in reasonable time",))
     before = ctx.prec
     ctx.prec = PRECISION
     try:
-        return _verify_all(documents)
+        if whole.metric is None:
+            return _verify_all(whole.parts[0])
+        return _verify_metric(whole)
     finally:
         ctx.prec = before
+
+
+def _verify_metric(whole: Whole) -> Verification:
+    """Check all that a metric is the largest (or smallest) of, that nothing is left out, and that the claims follow."""
+    reasons = list(missing_reasons(whole))
+    found = [_verify_all(documents) for documents in whole.parts]
+    for documents, result in zip(whole.parts, found, strict=True):
+        what = describe_objective(documents[0])
+        reasons += [f"{what}: {reason}" for reason in result.reasons]
+    checks = [f"that nothing is left out: {len(found)} statements, together at the claimed confidence, each:"]
+    bounds = [v.checked_bound for v in found if v.checked_bound is not None]
+    values = [v.witness_value for v in found if v.witness_value is not None]
+    worst = min if whole.lower else max
+    return Verification(
+        Verdict.NOT_PROVED if reasons else Verdict.PROVED,
+        tuple(dict.fromkeys(reasons)),
+        worst(bounds, default=None),
+        worst(values, default=None),
+        (*checks, *found[0].checks),
+    )
 
 
 def _verify_all(documents: list[dict[str, Any]]) -> Verification:
@@ -137,6 +162,8 @@ def _verify_one(document: dict[str, Any], stand_in: StandIn | None) -> Verificat
     try:
         population = document["population"] if stand_in is None else stand_in.population
         tau = 1 - arb(question["rho"]) ** 2 if stand_in is None else stand_in.least_affinity(question["rho"])
+        if question["objective"] is not None:
+            return _verify_compared(document, population, tau)
         case = Case(population, question, document["proof"]["axis"], tau)
         try:
             checked = rounded_up(proved(case, document["proof"], claim["bound"], reasons))
@@ -158,6 +185,47 @@ def _verify_one(document: dict[str, Any], stand_in: StandIn | None) -> Verificat
     return Verification(verdict, tuple(reasons), checked, value, tuple(checks))
 
 
+def _verify_compared(document: dict[str, Any], population: dict[str, Any], tau: arb) -> Verification:
+    """Check a mean given a group, or a comparison of two groups.
+
+    A ratio of at least t is proved if the largest ``t mean_a - mean_b`` is not positive; and it is attained if, with the
+    attained ratio for t, that is zero.
+    """
+    claim, question = document["claim"], document["question"]
+    ratio = question["objective"]["ratio"]
+    checked: float | None = None
+    value: float | None = None
+    reasons: list[str] = []
+    checks: list[str] = []
+    claimed = 0.0 if ratio else claim["bound"]
+    try:
+        case = Compared(population, question, tau, arb(claim["bound"]) if ratio else arb(1))
+        for number, bound in enumerate(conditional_bounds(case, document["proof"])):
+            if not bound <= arb(claimed):
+                reasons.append(f"piece {number} proves only {rounded_up(bound)!r}, more than the {claimed!r} needed")
+            checked = rounded_up(bound) if checked is None else max(checked, rounded_up(bound))
+        checks.append(_describe(document["proof"]))
+        if ratio:
+            checked = None if reasons else claim["bound"]
+    except RefusedError as refused:
+        reasons.append(str(refused))
+    try:
+        if ratio:  # one of two groups has the smaller mean: that a ratio is at most one needs no witness
+            attained = None if claim["attained"] >= 1 else 0.0
+            witness_value(Compared(population, question, tau, arb(claim["attained"])), document["witness"], attained)
+            value = claim["attained"]
+        else:
+            value = witness_value(Compared(population, question, tau, arb(1)), document["witness"], claim["attained"])
+        checks.append("the worst-case distribution: equal base rates, limits, distance and means")
+    except RefusedError as refused:
+        reasons.append(str(refused))
+    wrong = claim["attained"] < claim["bound"] if ratio else claim["attained"] > claim["bound"]
+    if wrong:
+        reasons.append(f"the claimed bound {claim['bound']!r} and the attained {claim['attained']!r} contradict each other")
+    verdict = Verdict.NOT_PROVED if reasons else Verdict.PROVED
+    return Verification(verdict, tuple(reasons), checked, value, tuple(checks))
+
+
 def _work(document: dict[str, Any]) -> int:
     """Return about how many terms have to be evaluated."""
     proof, population = document["proof"], document["population"]
@@ -168,10 +236,14 @@ def _work(document: dict[str, Any]) -> int:
         atoms += sum(2 * len(cell) for row in knowledge["cells"] for cell in row)
     if proof["kind"] == "tangent":
         return atoms
+    if proof["kind"] == "conditional":
+        return 3 * atoms * (len(proof["cuts"]) + 1)
     return atoms * sum(len(leaf["centre"]) for leaf in proof["leaves"])
 
 
 def _describe(proof: dict[str, Any]) -> str:
-    if proof["kind"] == "tangent":
+    if proof["kind"] == "tangent" or not proof.get("cuts", [None]):
         return "the multipliers, by weak duality, in ball arithmetic"
+    if proof["kind"] == "conditional":
+        return f"the cover of a label's shares by {len(proof['theta'])} intervals, and their multipliers, in ball arithmetic"
     return f"the cover of all shares by {len(proof['leaves'])} pieces, and the multipliers of each, in ball arithmetic"

@@ -70,6 +70,11 @@ class Case:
         self.top = max(self.ceiling.values(), key=lambda c: c.mid())
 
 
+    def counted(self, shares: list[list[arb]], s: int, y: int) -> arb:
+        """How much the mean loss of a cell counts for a Q with these shares: by its mass."""
+        return shares[0][s] * shares[1][y]
+
+
 def _atoms(
     knowledge: dict[str, Any], s: int, y: int, mass: arb, top: arb | None, question: dict[str, Any]
 ) -> tuple[list[tuple[arb, arb]], list[tuple[arb, arb]], arb | None]:
@@ -107,7 +112,7 @@ def _atoms(
     return both, both, top
 
 
-def _support(values: list[arb], skew: float | None) -> arb:
+def support(values: list[arb], skew: float | None) -> arb:
     """Return an upper bound of the largest <share, values> (section 5); every level t >= mean is valid."""
     most = values[0]
     for value in values[1:]:
@@ -144,7 +149,7 @@ def proved(case: Case, proof: dict[str, Any], claimed: float, reasons: list[str]
     return most
 
 
-def _gain(case: Case, level: arb, total: arb | None) -> arb:
+def gain(case: Case, level: arb, total: arb | None) -> arb:
     """Return ``level - tau^2 / total``; no gain where the total is infinite or not certain to be positive."""
     if total is None or not total > 0 or not total.is_finite():
         return level
@@ -169,8 +174,8 @@ def _tangent_bound(case: Case, proof: dict[str, Any]) -> arb:
             weight = probability / depth**2
             intercept += weight * (case.top - loss)
             slopes[y] += weight * ratio / share[y]
-    level = case.top + _support([sum((arb(v) for v in row), arb(0)) for row in phi], case.group_skew)
-    return _gain(case, level, intercept + _support(slopes, case.label_skew) if finite else None)
+    level = case.top + support([sum((arb(v) for v in row), arb(0)) for row in phi], case.group_skew)
+    return gain(case, level, intercept + support(slopes, case.label_skew) if finite else None)
 
 
 def _pieces(case: Case, proof: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[list[arb]]]]:
@@ -230,14 +235,14 @@ def _piece_bound(case: Case, leaf: dict[str, Any], vertices: list[list[arb]]) ->
                     total += probability / (eta - loss)
         most = total if most is None else most.max(total)
     level = [sum((c * v for c, v in zip(centre, row, strict=True)), arb(0)) for row in w]
-    pulled = _support(omega, case.label_skew) if any(leaf["omega"]) else arb(0)
+    pulled = support(omega, case.label_skew) if any(leaf["omega"]) else arb(0)
     bound = None if most is None else most + pulled
     if bound is not None and bound.is_finite() and bound <= 0:  # G is positive: no admissible share lies in this piece
         return arb(0)
-    return _gain(case, _support(level, case.group_skew), bound)
+    return gain(case, support(level, case.group_skew), bound)
 
 
-def witness_value(case: Case, witness: dict[str, Any], attained: float) -> float:  # noqa: PLR0912 (a list of checks)
+def witness_value(case: Case, witness: dict[str, Any], attained: float | None) -> float:  # noqa: PLR0912 (a list of checks)
     """Check that the witness is what it claims to be and return its loss, rounded down (section 7)."""
     names = ("label_mass", "group_mass") if case.turned else ("group_mass", "label_mass")
     shares = []
@@ -253,7 +258,7 @@ def witness_value(case: Case, witness: dict[str, Any], attained: float) -> float
         shares.append([v / total for v in values])
     overlap, value = arb(0), arb(0)
     for (s, y), atoms in case.lower.items():
-        mass = shares[0][s] * shares[1][y]
+        mass, much = shares[0][s] * shares[1][y], case.counted(shares, s, y)
         cell = (y, s) if case.turned else (s, y)
         inside, unseen = witness["reweighting"][cell[0]][cell[1]], witness["unseen"][cell[0]][cell[1]]
         if any(v < 0 for v in inside) or unseen < 0:
@@ -269,13 +274,15 @@ def witness_value(case: Case, witness: dict[str, Any], attained: float) -> float
             if probability.is_zero() and conditional > 0:
                 raise RefusedError(f"the witness puts mass on a loss that does not occur in cell {cell}")
             overlap += (probability * mass * arb(conditional) / total).sqrt() if conditional > 0 else arb(0)
-            value += mass * arb(conditional) / total * loss
-        value += mass * arb(unseen) / total * case.ceiling[s, y]
+            value += much * arb(conditional) / total * loss
+        value += much * arb(unseen) / total * case.ceiling[s, y]
     if not overlap >= case.tau - arb(ROUNDING):
         missing = float((case.tau - overlap).upper())
         raise RefusedError(
             f"the witness is outside the ball: its affinity misses what the radius asks for by {missing:.3g}"
         )
+    if attained is None:
+        return -rounded_up(-value)
     if not value >= arb(attained) - arb(ROUNDING) * case.top:
         raise RefusedError(
             f"the witness's loss is {float(value.mid())!r}, less than the attained loss {attained!r} claimed"

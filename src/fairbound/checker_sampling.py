@@ -5,9 +5,12 @@ Standard library and python-flint only. Sections refer to docs/finite-samples.md
 
 from __future__ import annotations
 
+import math
 import random
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from flint import arb
@@ -78,9 +81,54 @@ def checked_stand_in(document: dict[str, Any]) -> StandIn:
         raise RefusedError(f"the region {sampling['region'][:60]!r} is not known to the checker")
     if any(_differ(sampling["weight"], population["weight"])):
         raise RefusedError("the cells of the stand-in do not have the population's numbers of rows")
-    checks = regions[sampling["region"]](population, sampling, question)
+    oriented = _mirrored(population, sampling, question["objective"])
+    checks = regions[sampling["region"]](*oriented, question)
     known = {**population, "weight": sampling["weight"], "knowledge": sampling["knowledge"]}
     return StandIn(known, arb(sampling["affinity"]), tuple(checks))
+
+
+def _mirrored(
+    population: dict[str, Any], sampling: dict[str, Any], objective: dict[str, Any] | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return both with losses M - l in the cells whose losses are subtracted: regions know upper limits only (section 8)."""
+    if objective is None or objective["minus"] is None:
+        return population, sampling
+    if population["loss"] not in TWO_VALUED:
+        raise RefusedError("differences between groups need losses that are 0 or the ceiling, and nothing between")
+    minus, top = objective["minus"], population["ceiling"]
+    label = objective["label"]
+    cells = {y for y in range(len(population["labels"])) if label is None or (y == label) == objective["inside"]}
+    if minus >= len(population["groups"]):
+        raise RefusedError("the objective names groups or labels that do not exist")
+
+    def turned(table: list[list[Any]], change: Callable[[Any], Any]) -> list[list[Any]]:
+        return [
+            [change(value) if s == minus and y in cells else value for y, value in enumerate(row)]
+            for s, row in enumerate(table)
+        ]
+
+    def bins(cell: list[list[float]]) -> list[list[float]]:
+        return sorted([top - high, top - low, weight, part] for low, high, weight, part in cell)
+
+    def rest(mean: float) -> float:
+        exact = Fraction(top) - Fraction(mean)
+        value = float(exact)
+        return value if Fraction(value) <= exact else math.nextafter(value, -math.inf)
+
+    def knowledge(known: dict[str, Any]) -> dict[str, Any]:
+        if known["kind"] == "losses":
+            return {**known, "cells": turned(known["cells"], bins)}
+        return {**known, "mean": turned(known["mean"], rest)}
+
+    counts = sampling["counts"]
+    return (
+        {**population, "knowledge": knowledge(population["knowledge"])},
+        {
+            **sampling,
+            "knowledge": knowledge(sampling["knowledge"]),
+            "counts": None if counts is None else turned(counts, lambda cell: cell[::-1]),
+        },
+    )
 
 
 def _differ(first: list[list[Any]], second: list[list[Any]]) -> list[bool]:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairbound.arrays import Booleans, Floats
-from fairbound.certificate import Certificate, header, read_certificate
+from fairbound.certificate import Certificate, header, metric_json, read_certificate, read_metric
 from fairbound.chance import nearest_sentence, with_probability
 from fairbound.digits import Digits, gap_up, radius_down
 from fairbound.document import digest, read_population, write_population
 from fairbound.errors import InfeasibleError
 from fairbound.notebook import html_details, html_paragraph, html_table
 from fairbound.plot import draw_curve
-from fairbound.reader import CURVE_FORMAT, read_documents
+from fairbound.reader import CURVE_FORMAT, METRIC_FORMATS, read_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,6 +63,8 @@ class CertificateCurve:
         if first is None:
             message = "the curve has no certificate: all its radii are infeasible; use larger ones"
             raise InfeasibleError(message, self.distance)
+        if first.comparisons:
+            return metric_json(METRIC_FORMATS[1], self.certificates, self.rho.tolist(), self.distance)
         population = write_population(first.population)
         points = [
             {"infeasible": float(rho)} if c is None else c.parts()
@@ -80,16 +82,21 @@ class CertificateCurve:
     @classmethod
     def from_json(cls, text: str | bytes) -> CertificateCurve:
         """Read a curve; raises ``ValueError`` if it is malformed. Reading does not check the proofs."""
-        documents = iter(read_documents(text))
+        whole = read_whole(text)
         curve = json.loads(text)
-        if curve["format"] != CURVE_FORMAT:
+        if curve["format"] not in {CURVE_FORMAT, METRIC_FORMATS[1]}:
             message = "the document is a single certificate; use Certificate.from_json"
             raise ValueError(message)
         population = read_population(curve["population"])
-        certificates = [
-            None if "infeasible" in p else read_certificate(next(documents), population) for p in curve["points"]
+        found = iter(
+            [read_certificate(document, population) for document in whole.parts[0]]
+            if whole.metric is None
+            else read_metric(whole, population)
+        )
+        certificates = [None if "infeasible" in p else next(found) for p in curve["points"]]
+        rho = [
+            p["infeasible"] if c is None else c.rho for p, c in zip(curve["points"], certificates, strict=True)
         ]
-        rho = [p["infeasible"] if "infeasible" in p else p["question"]["rho"] for p in curve["points"]]
         return cls(np.array(rho, dtype=np.float64), curve["distance"], tuple(certificates))
 
     def plot(

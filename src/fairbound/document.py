@@ -16,7 +16,7 @@ import numpy as np
 from fairbound.arrays import Floats
 from fairbound.knowledge import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.population import Population
-from fairbound.proof import PartitionProof, Proof, TangentProof
+from fairbound.proof import ConditionalProof, PartitionProof, Proof, TangentProof
 from fairbound.regions import StandIn
 from fairbound.sample import Sample
 from fairbound.strict import canonical
@@ -28,28 +28,29 @@ def digest(population: dict[str, Any]) -> str:
     return "sha256:" + hashlib.sha256(canonical(population).encode()).hexdigest()
 
 
-def _write_name(name: Hashable) -> Any:
+def write_name(name: Hashable) -> Any:
     """Names stay what they are where JSON can say it; tuples become lists, anything else its text."""
     if isinstance(name, tuple):
         return [part if isinstance(part, str | bool | int | float) else str(part) for part in name]
     return name if isinstance(name, str | bool | int | float) else str(name)
 
 
-def _read_name(name: Any) -> Hashable:
+def read_name(name: Any) -> Hashable:
+    """Read a name back."""
     return tuple(name) if isinstance(name, list) else name
 
 
 def write_population(population: Population) -> dict[str, Any]:
     """Write the statistics of a population."""
     return {
-        "groups": [_write_name(name) for name in population.groups],
-        "labels": [_write_name(name) for name in population.labels],
+        "groups": [write_name(name) for name in population.groups],
+        "labels": [write_name(name) for name in population.labels],
         "ceiling": population.ceiling if math.isfinite(population.ceiling) else None,
         "rows": population.rows,
         "excluded_rows": population.excluded_rows,
         "weighted": population.weighted,
         "loss": population.loss_name,
-        "positive": None if population.positive is None else _write_name(population.positive),
+        "positive": None if population.positive is None else write_name(population.positive),
         "weight": population.weight.tolist(),
         "knowledge": _write_knowledge(population.knowledge),
     }
@@ -71,8 +72,8 @@ def _write_knowledge(knowledge: Knowledge) -> dict[str, Any]:
 def read_population(document: dict[str, Any]) -> Population:
     """Read the statistics of a population (already known to be well-formed)."""
     return Population(
-        tuple(_read_name(name) for name in document["groups"]),
-        tuple(_read_name(name) for name in document["labels"]),
+        tuple(read_name(name) for name in document["groups"]),
+        tuple(read_name(name) for name in document["labels"]),
         _floats(document["weight"]),
         _read_knowledge(document["knowledge"]),
         math.inf if document["ceiling"] is None else float(document["ceiling"]),
@@ -80,7 +81,7 @@ def read_population(document: dict[str, Any]) -> Population:
         document["loss"],
         document["excluded_rows"],
         document["weighted"],
-        positive=_read_name(document["positive"]),
+        positive=read_name(document["positive"]),
     )
 
 
@@ -156,6 +157,8 @@ def read_witness(document: dict[str, Any], loss: float, rho: float) -> Witness:
 
 def write_proof(proof: Proof) -> dict[str, Any]:
     """Write the multipliers."""
+    if isinstance(proof, ConditionalProof):
+        return {"kind": "conditional", "theta": proof.theta.tolist(), "cuts": proof.cuts.tolist()}
     if isinstance(proof, TangentProof):
         return {"kind": "tangent", "axis": proof.axis, "phi": proof.phi.tolist(), "share": proof.share.tolist()}
     leaves = zip(proof.w.tolist(), proof.centre.tolist(), proof.omega.tolist(), strict=True)
@@ -170,6 +173,8 @@ def write_proof(proof: Proof) -> dict[str, Any]:
 
 def read_proof(document: dict[str, Any]) -> Proof:
     """Read the multipliers."""
+    if document["kind"] == "conditional":
+        return ConditionalProof(_floats(document["theta"]), _floats(document["cuts"]))
     if document["kind"] == "tangent":
         return TangentProof(document["axis"], _floats(document["phi"]), _floats(document["share"]))
     leaves = document["leaves"]

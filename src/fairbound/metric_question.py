@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Unpack
@@ -70,7 +71,8 @@ class MetricQuestion:
         return [
             combined(
                 [part.certificate(rho, one) for part, one in zip(self.parts, answer, strict=True)],
-                self.chosen,
+                self.chosen.metric.name,
+                self.chosen.group,
                 self.confidence,
             )
             for rho, answer in zip(rhos.tolist(), self.answers(rhos), strict=True)
@@ -101,6 +103,7 @@ def _pose_metric(
     confidence = options.pop("confidence", None)
     if confidence is not None:
         confidence = read_confidence(confidence)
-        options["confidence"] = 1.0 - (1.0 - confidence) / len(chosen.objectives)
+        # Rounded up: the error probabilities must not add up to more than allowed.
+        options["confidence"] = math.nextafter(1.0 - (1.0 - confidence) / len(chosen.objectives), 1.0)
     parts = tuple(pose(chosen.population, objective=objective, **options) for objective in chosen.objectives)
     return MetricQuestion(chosen, parts, confidence)

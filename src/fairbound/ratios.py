@@ -68,11 +68,11 @@ def _solved(
 
 
 def attained_ratio(problem: Problem, witness: Witness, groups: tuple[int, int]) -> float:
-    """Return the ratio of the means of the groups (a, b), b to a, in a distribution; rounded up."""
+    """Return the ratio of the means of the groups (a, b), b to a, in a distribution; rounded up, and at most one."""
     first, second = (group_mean(problem, witness, group) for group in groups)
     if not first > 0:
-        return np.inf
-    return float(-second / first * (1.0 + (problem.upper.places + 64) * 4 * UNIT)) + 0.0
+        return 1.0
+    return min(1.0, float(-second / first * (1.0 + (problem.upper.places + 64) * 4 * UNIT)) + 0.0)
 
 
 def group_mean(problem: Problem, witness: Witness, group: int) -> float:

@@ -6,6 +6,7 @@ Standard library only; no code from a document is ever run.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -28,10 +29,49 @@ from fairbound.strict import (
 
 FORMAT = "fairbound-certificate"
 CURVE_FORMAT = "fairbound-curve"
+METRIC_FORMATS = ("fairbound-metric", "fairbound-metric-curve")
 VERSION = "1.1.0"
 
 #: The name of the value that is 1 where the model predicts ``positive``, and else 0.
 SELECTED = "selected"
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A document in parts, well-formed.
+
+    Attributes
+    ----------
+    parts
+        Certificates: for each statement that the document makes, one for each feasible radius.
+    metric
+        Name and group of the metric that the statements belong to; None if there is one statement, about the loss of all.
+    claims
+        What is claimed of the metric, for each feasible radius.
+    confidence
+        At which all statements are claimed to hold together.
+    """
+
+    parts: list[list[dict[str, Any]]]
+    metric: dict[str, Any] | None = None
+    claims: tuple[dict[str, Any], ...] = ()
+    confidence: float | None = None
+
+    @property
+    def lower(self) -> bool:
+        """Whether the metric is bounded from below."""
+        objective = self.parts[0][0]["question"]["objective"]
+        return objective is not None and bool(objective["ratio"])
+
+
+def read_whole(document: str | bytes | dict[str, Any]) -> Whole:
+    """Return a document in parts."""
+    if not isinstance(document, str | bytes | dict):
+        raise MalformedError("a document is JSON text, or what json.loads makes of it")
+    parsed = document if isinstance(document, dict) else parse(document)
+    if isinstance(parsed, dict) and parsed.get("format") in METRIC_FORMATS:
+        return _read_metric(parsed)
+    return Whole([read_documents(parsed)])
 
 
 def read_documents(document: str | bytes | dict[str, Any]) -> list[dict[str, Any]]:
@@ -74,12 +114,20 @@ def _certificate(document: dict[str, Any]) -> None:
     _claims(document, shape)
 
 
-def _claims(document: dict[str, Any], shape: tuple[int, int]) -> None:
+def _claim(claim: Any, *, amount: bool) -> None:
+    """Check what is claimed: losses are not negative, differences may be."""
+    an_object(claim, "claim", ("bound", "attained"))
+    for key in claim:
+        (an_amount if amount else a_number)(claim[key], f"claim.{key}")
+
+
+def _claims(document: dict[str, Any], shape: tuple[int, int], *, compared: bool = False) -> None:
     """Check all parts but the header, the population and the sampling."""
     _question(document["question"], sampled=document["sampling"] is not None)
-    claim = an_object(document["claim"], "claim", ("bound", "attained"))
-    for key in claim:
-        an_amount(claim[key], f"claim.{key}")
+    about = document["question"]["objective"]
+    if (about is not None) != compared:
+        raise MalformedError("question.objective is for the statements of a metric, and null elsewhere")
+    _claim(document["claim"], amount=not compared)
     witness = an_object(document["witness"], "witness", ("group_mass", "label_mass", "reweighting", "unseen"))
     a_list(witness["group_mass"], "witness.group_mass", shape[0], an_amount)
     a_list(witness["label_mass"], "witness.label_mass", shape[1], an_amount)
@@ -201,8 +249,10 @@ def _question(question: Any, *, sampled: bool) -> None:
         "label_skew",
         "confidence",
         "tolerance",
+        "objective",
     )
     an_object(question, "question", keys)
+    optional(_objective)(question["objective"], "question.objective")
     a_word(question["shift"], "question.shift", ("general", "sensitive"))
     a_word(question["support"], "question.support", ("any", "observed"))
     a_word(question["empty_cells"], "question.empty_cells", ("refuse", "ceiling"))
@@ -219,8 +269,27 @@ def _question(question: Any, *, sampled: bool) -> None:
     an_amount(question["tolerance"], "question.tolerance")
 
 
+def _objective(objective: Any, where: str) -> None:
+    an_object(objective, where, ("plus", "minus", "label", "inside", "ratio"))
+    a_count(objective["plus"], f"{where}.plus")
+    optional(a_count)(objective["minus"], f"{where}.minus")
+    optional(a_count)(objective["label"], f"{where}.label")
+    a_truth(objective["inside"], f"{where}.inside")
+    a_truth(objective["ratio"], f"{where}.ratio")
+    if objective["ratio"] and (objective["minus"] is None or objective["label"] is not None):
+        raise MalformedError(f"{where}.ratio is for two groups, and for all of their rows")
+
+
 def _proof(proof: Any, shape: tuple[int, int]) -> None:
+    def tables(value: Any, where: str) -> None:
+        a_table(value, where, shape, a_number)
+
     kind = proof.get("kind") if isinstance(proof, dict) else None
+    if kind == "conditional":
+        an_object(proof, "proof", ("kind", "theta", "cuts"))
+        a_list(proof["cuts"], "proof.cuts", None, lambda v, at: a_number(v, at, low=0.0, high=1.0))
+        a_list(proof["theta"], "proof.theta", None, lambda v, at: a_list(v, at, None, tables))
+        return
     if kind == "tangent":
         an_object(proof, "proof", ("kind", "axis", "phi", "share"))
     else:
@@ -273,16 +342,67 @@ def _read_curve(curve: dict[str, Any]) -> list[dict[str, Any]]:
         documents.append(whole)
 
     a_list(curve["points"], "points", None, point)
-    least = min((d["question"]["rho"] for d in documents), default=1.0)
-    if documents and max(infeasible) > least + 1e-9:
-        raise MalformedError(
-            f"the curve contradicts itself: {max(infeasible)!r} cannot be infeasible if {least!r} is not"
-        )
+    _consistent(infeasible, [d["question"]["rho"] for d in documents])
     if curve["sampling"] is not None and any(_sampled(d) != _sampled(documents[0]) for d in documents):
         raise MalformedError("the points of a curve must share one confidence and one shift, since `sampling` does")
     if not documents:
         raise MalformedError("the curve has no certified radius: there is nothing to check")
     return documents
+
+
+def _read_metric(whole: dict[str, Any]) -> Whole:
+    """Return the statements that a metric is made of, each as certificates with the common population."""
+    keys = ("population", "metric", "confidence", "sampling", "distance", "points", "digest")
+    an_object(whole, "the metric", ("format", "version", "producer", *keys))
+    _header(whole, whole["format"])
+    metric = an_object(whole["metric"], "metric", ("name", "group"))
+    a_text(metric["name"], "metric.name")
+    optional(a_name)(metric["group"], "metric.group")
+    optional(lambda v, at: a_number(v, at, low=0.0, high=1.0))(whole["confidence"], "confidence")
+    optional(lambda v, at: a_number(v, at, low=0.0, high=1.0))(whole["distance"], "distance")
+    shape = _population(whole["population"])
+    a_list(whole["sampling"], "sampling", None, lambda _, __: None)
+    shared = [
+        {"format": FORMAT, **{key: whole[key] for key in ("version", "producer", "population", "digest")}, "sampling": one}
+        for one in whole["sampling"]
+    ]
+    for one in shared:
+        _sampling(one, shape)
+    parts: list[list[dict[str, Any]]] = [[] for _ in shared]
+    claims: list[dict[str, Any]] = []
+    infeasible = [whole["distance"] or 0.0]
+
+    def point(value: Any, where: str) -> None:
+        if isinstance(value, dict) and "infeasible" in value:
+            an_object(value, where, ("infeasible",))
+            a_number(value["infeasible"], f"{where}.infeasible", low=0.0, high=1.0)
+            infeasible.append(value["infeasible"])
+            return
+        an_object(value, where, ("claim", "statements"))
+        _claim(value["claim"], amount=False)
+        claims.append(value["claim"])
+        a_list(value["statements"], f"{where}.statements", len(shared), lambda v, at: an_object(v, at, _PARTS))
+        for number, statement in enumerate(value["statements"]):
+            document = {**shared[number], **statement}
+            _claims(document, shape, compared=True)
+            parts[number].append(document)
+
+    a_list(whole["points"], "points", None, point)
+    if not claims or not parts:
+        raise MalformedError("the document has no certified radius: there is nothing to check")
+    _consistent(infeasible, [d["question"]["rho"] for d in parts[0]])
+    if whole["format"] == METRIC_FORMATS[0] and len(whole["points"]) != 1:
+        raise MalformedError("a single certificate has one point")
+    return Whole(parts, metric, tuple(claims), whole["confidence"])
+
+
+def _consistent(infeasible: list[float], rhos: list[float]) -> None:
+    """Refuse a curve with an infeasible radius beyond a feasible one."""
+    least = min(rhos, default=1.0)
+    if rhos and max(infeasible) > least + 1e-9:
+        raise MalformedError(
+            f"the curve contradicts itself: {max(infeasible)!r} cannot be infeasible if {least!r} is not"
+        )
 
 
 def _sampled(document: dict[str, Any]) -> tuple[Any, Any]:

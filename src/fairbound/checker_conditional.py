@@ -1,0 +1,144 @@
+"""Means given a group in ball arithmetic: what a proof proves of them, and what its witness attains.
+
+Standard library and python-flint only. Sections refer to docs/theory.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flint import arb
+
+from fairbound.checker_duality import Case, RefusedError, gain, support
+
+
+class Compared(Case):
+    """An objective in exact numbers: values that are added (``factor`` times), subtracted, or do not count.
+
+    What is subtracted are the values of the mirrored losses ``R - l``, less R: the worst law of these is made by the same
+    rules (section 2).
+    """
+
+    def __init__(self, population: dict[str, Any], question: dict[str, Any], tau: arb, factor: arb) -> None:
+        super().__init__(population, question, "label", tau)
+        self.objective = question["objective"]
+        label, labels = self.objective["label"], range(self.labels)
+        if max(self.objective["plus"], self.objective["minus"] or 0) >= self.groups or (label or 0) >= self.labels:
+            raise RefusedError("the objective names groups or labels that do not exist")
+        if self.objective["plus"] == self.objective["minus"]:
+            raise RefusedError("the objective compares a group with itself")
+        self.parts = [list(labels)] if label is None else [[label], [y for y in labels if y != label]]
+        about, mirrored = _mirrored(population)
+        other = Case(mirrored, question, "label", tau)
+        for cell in self.upper:
+            sign = self._sign(*cell)
+            if sign > 0:
+                self.upper[cell] = [(p, factor * value) for p, value in self.upper[cell]]
+                self.lower[cell] = [(p, factor * value) for p, value in self.lower[cell]]
+                self.ceiling[cell] = factor * self.ceiling[cell]
+            elif sign < 0:
+                self.upper[cell] = [(p, value - about) for p, value in other.upper[cell]]
+                atoms = other.lower[cell] if population["knowledge"]["kind"] == "losses" else other.lower[cell][::-1]
+                self.lower[cell] = [(p, value - about) for p, value in atoms]  # in the order of the losses themselves
+                self.ceiling[cell] = other.ceiling[cell] - about
+            else:
+                self.upper[cell] = [(p, arb(0)) for p, _ in self.upper[cell]]
+                self.lower[cell] = [(p, arb(0)) for p, _ in self.lower[cell]]
+                self.ceiling[cell] = arb(0)
+
+    def _sign(self, s: int, y: int) -> int:
+        label = self.objective["label"]
+        if label is not None and (y == label) != self.objective["inside"]:
+            return 0
+        return (s == self.objective["plus"]) - (s == self.objective["minus"])
+
+    def counted(self, shares: list[list[arb]], s: int, y: int) -> arb:
+        """Values count by the label's share within its part, whatever the share of the group."""
+        part = next(part for part in self.parts if y in part)
+        total = sum((shares[1][label] for label in part), arb(0))
+        if self._sign(s, y) == 0:
+            return arb(0)
+        if not total > 0 or not shares[0][s] > 0:
+            raise RefusedError("the witness has no mass where the means are taken")
+        return shares[1][y] / total
+
+
+def _mirrored(population: dict[str, Any]) -> tuple[arb, dict[str, Any]]:
+    """Return R, and the statistics of the losses R - l."""
+    known, top = population["knowledge"], population["ceiling"]
+    if known["kind"] == "losses":
+        bins = [b for row in known["cells"] for cell in row for b in cell]
+        about = arb(top) if top is not None else arb(max((b[1] for b in bins), default=0))
+        cells = [
+            [[[about - arb(high), about - arb(low), w, 1 - arb(part)] for low, high, w, part in cell] for cell in row]
+            for row in known["cells"]
+        ]
+        return about, {**population, "knowledge": {**known, "cells": cells}}
+    about = arb(top)
+    mean = [[about - arb(value) for value in row] for row in known["mean"]]
+    return about, {**population, "knowledge": {**known, "mean": mean}}
+
+
+def conditional_bounds(case: Compared, proof: dict[str, Any]) -> list[arb]:
+    """Evaluate the bounds of section 11, one for each piece; the pieces must cover all shares of the first part."""
+    pieces, cuts = proof["theta"], proof["cuts"]
+    ends = len(case.parts)
+    if any(len(piece) != ends for piece in pieces):
+        raise RefusedError(f"each piece must have {ends} set{'s' if ends > 1 else ''} of multipliers")
+    if ends == 1:
+        if len(pieces) != 1 or cuts:
+            raise RefusedError("means given the group alone need one piece, and no cuts")
+        return [_piece(case, pieces[0], None)]
+    if len(cuts) != len(pieces) + 1 or any(not a < b for a, b in zip(cuts, cuts[1:], strict=False)):
+        raise RefusedError("the cuts must increase, one more of them than there are pieces")
+    one = [arb(int(y in case.parts[0])) for y in range(case.labels)]
+    low, high = -support([-v for v in one], case.label_skew), support(one, case.label_skew)
+    if not (cuts[0] == 0 or arb(cuts[0]) <= low) or not (cuts[-1] == 1 or arb(cuts[-1]) >= high):
+        raise RefusedError("the pieces leave out shares of labels that are possible")
+    return [_piece(case, theta, cuts[n : n + 2]) for n, theta in enumerate(pieces)]
+
+
+def _piece(case: Compared, pieces: list[list[list[float]]], ends: list[float] | None) -> arb:
+    """Evaluate one bound; the multipliers move linearly between the ends."""
+    pulls = []  # for each end, part and group
+    level: arb | None = None
+    finite = True
+    for theta in pieces:
+        pull = [[arb(0)] * case.groups for _ in case.parts]
+        for (s, y), atoms in case.upper.items():
+            at = arb(theta[s][y])
+            if not at >= case.ceiling[s, y]:
+                raise RefusedError(f"a multiplier of cell ({s}, {y}) falls below its ceiling: not feasible")
+            place = next(n for n, part in enumerate(case.parts) if y in part)
+            for probability, value in atoms:
+                if probability.is_zero():
+                    continue
+                if at - value > 0:
+                    pull[place][s] += probability / (at - value)
+                else:
+                    finite = False
+        pulls.append(pull)
+        summed = [sum((arb(row[y]) for row in theta), arb(0)) for y in range(case.labels)]
+        here = (
+            support(summed, case.label_skew)
+            if ends is None
+            else sum((support([summed[y] for y in part], None) for part in case.parts), arb(0))
+        )
+        level = here if level is None else level.max(here)
+    if level is None:
+        raise RefusedError("a piece has no multipliers")
+    if not finite:
+        return level  # the ball gains nothing
+    if ends is None:
+        return gain(case, level, support(pulls[0][0], case.group_skew))
+    t = [arb(ends[0]), arb(ends[1])]
+    most: arb | None = None
+    for j in range(2):
+        mixed = []
+        for s in range(case.groups):
+            more = (pulls[1][1][s] - pulls[0][1][s]) - (pulls[1][0][s] - pulls[0][0][s])
+            bent = (t[1] - t[0]) / 4 * more.max(arb(0))
+            mixed.append(t[j] * pulls[j][0][s] + (1 - t[j]) * pulls[j][1][s] + bent)
+        total = support(mixed, case.group_skew)
+        most = total if most is None else most.max(total)
+    return gain(case, level, most)

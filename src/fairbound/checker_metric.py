@@ -1,0 +1,98 @@
+"""Metrics: whether a document speaks of all that its metric is the largest (or smallest) of, and claims no more.
+
+Standard library only. The statements themselves are checked one by one; see :mod:`fairbound.checker`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
+
+from fairbound.reader import Whole
+from fairbound.strict import canonical
+
+#: The value of rows that a metric of predictions looks at.
+SELECTED = "selected"
+
+#: Means given the group; differences, and ratios, between two groups; among the rows of the positive label or others.
+OF_GROUPS = {"group_loss": False, "selection_rate": True}
+OF_PAIRS = {
+    "group_loss_difference": (False, [(None, True)], False),
+    "demographic_parity_difference": (True, [(None, True)], False),
+    "demographic_parity_ratio": (True, [(None, True)], True),
+    "true_positive_rate_difference": (True, [("positive", True)], False),
+    "false_positive_rate_difference": (True, [("positive", False)], False),
+    "equalized_odds_difference": (True, [("positive", True), ("positive", False)], False),
+}
+
+
+def missing_reasons(whole: Whole) -> Iterator[str]:
+    """Say what is wrong with the whole, apart from its parts."""
+    first = whole.parts[0][0]
+    population, metric = first["population"], whole.metric or {}
+    name = metric.get("name")
+    expected = _expected(name, metric.get("group"), population)
+    if expected is None:
+        yield f"the metric {str(name)[:60]!r} cannot be asked of this population"
+        return
+    if [documents[0]["question"]["objective"] for documents in whole.parts] != expected:
+        yield "the statements are not those that the metric is made of"
+    asked = {canonical({**d["question"], "objective": None, "rho": None}) for part in whole.parts for d in part}
+    if len(asked) > 1:
+        yield "the statements answer different questions"
+    errors = [0 if level is None else 1 - Fraction(level) for level in _confidences(whole)]
+    if sum(errors) > (0 if whole.confidence is None else 1 - Fraction(whole.confidence)):
+        yield "the statements do not hold together at the claimed confidence"
+    worst = min if whole.lower else max
+    for number, claim in enumerate(whole.claims):
+        parts = [documents[number] for documents in whole.parts]
+        if len({d["question"]["rho"] for d in parts}) > 1:
+            yield "the statements of a point have different radii"
+        bound, attained = (worst(d["claim"][key] for d in parts) for key in ("bound", "attained"))
+        if claim["bound"] > bound if whole.lower else claim["bound"] < bound:
+            yield f"the claimed bound {claim['bound']!r} does not follow: the worst statement gives {bound!r}"
+        if claim["attained"] < attained if whole.lower else claim["attained"] > attained:
+            yield f"the attained value {claim['attained']!r} is not that of any statement; the worst is {attained!r}"
+
+
+def _confidences(whole: Whole) -> list[float | None]:
+    return [documents[0]["question"]["confidence"] for documents in whole.parts]
+
+
+def _expected(name: Any, group: Any, population: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the objectives that a metric is made of; None if it makes no sense here."""
+    groups = range(len(population["groups"]))
+    selects = OF_GROUPS.get(name) if name in OF_GROUPS else OF_PAIRS.get(name, (None,))[0]
+    if selects is None or (selects and population["loss"] != SELECTED):
+        return None
+    if name in OF_GROUPS:
+        chosen = [s for s in groups if group is None or canonical(population["groups"][s]) == canonical(group)]
+        return [_objective(s, None, None, True, False) for s in chosen] or None
+    _, kinds, ratio = OF_PAIRS[name]
+    label = None
+    if any(where == "positive" for where, _ in kinds):
+        names = [canonical(label) for label in population["labels"]]
+        if canonical(population["positive"]) not in names:
+            return None
+        label = names.index(canonical(population["positive"]))
+    return [
+        _objective(a, b, None if where is None else label, inside, ratio)
+        for where, inside in kinds
+        for a, b in permutations(groups, 2)
+    ]
+
+
+def _objective(plus: int, minus: int | None, label: int | None, inside: bool, ratio: bool) -> dict[str, Any]:  # noqa: FBT001
+    return {"plus": plus, "minus": minus, "label": label, "inside": inside, "ratio": ratio}
+
+
+def describe_objective(document: dict[str, Any]) -> str:
+    """Name the groups and the label of a statement."""
+    objective, population = document["question"]["objective"], document["population"]
+    names = [population["groups"][objective[key]] for key in ("plus", "minus") if objective[key] is not None]
+    said = f"group {names[0]!r}" if len(names) == 1 else f"groups {names[0]!r} and {names[1]!r}"
+    if objective["label"] is not None:
+        said += f", label {'' if objective['inside'] else 'not '}{population['labels'][objective['label']]!r}"
+    return said
