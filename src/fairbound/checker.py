@@ -20,8 +20,8 @@ from flint import arb, ctx
 
 from fairbound.checker_conditional import Compared, conditional_bounds
 from fairbound.checker_duality import Case, RefusedError, proved, rounded_up, witness_value
-from fairbound.checker_sampling import StandIn, checked_stand_in, sampling_work
 from fairbound.checker_metric import describe_objective, missing_reasons
+from fairbound.checker_sampling import StandIn, checked_stand_in, sampling_work
 from fairbound.reader import Whole, read_whole
 from fairbound.strict import MalformedError, canonical
 
@@ -221,7 +221,9 @@ def _verify_compared(document: dict[str, Any], population: dict[str, Any], tau: 
         reasons.append(str(refused))
     wrong = claim["attained"] < claim["bound"] if ratio else claim["attained"] > claim["bound"]
     if wrong:
-        reasons.append(f"the claimed bound {claim['bound']!r} and the attained {claim['attained']!r} contradict each other")
+        reasons.append(
+            f"the claimed bound {claim['bound']!r} and the attained {claim['attained']!r} contradict each other"
+        )
     verdict = Verdict.NOT_PROVED if reasons else Verdict.PROVED
     return Verification(verdict, tuple(reasons), checked, value, tuple(checks))
 

@@ -69,7 +69,6 @@ class Case:
         self.tau = tau if tau > 0 else arb(0)
         self.top = max(self.ceiling.values(), key=lambda c: c.mid())
 
-
     def counted(self, shares: list[list[arb]], s: int, y: int) -> arb:
         """How much the mean loss of a cell counts for a Q with these shares: by its mass."""
         return shares[0][s] * shares[1][y]

@@ -84,7 +84,7 @@ def _expected(name: Any, group: Any, population: dict[str, Any]) -> list[dict[st
     ]
 
 
-def _objective(plus: int, minus: int | None, label: int | None, inside: bool, ratio: bool) -> dict[str, Any]:  # noqa: FBT001
+def _objective(plus: int, minus: int | None, label: int | None, inside: bool, ratio: bool) -> dict[str, Any]:
     return {"plus": plus, "minus": minus, "label": label, "inside": inside, "ratio": ratio}
 
 

@@ -94,9 +94,7 @@ class CertificateCurve:
             else read_metric(whole, population)
         )
         certificates = [None if "infeasible" in p else next(found) for p in curve["points"]]
-        rho = [
-            p["infeasible"] if c is None else c.rho for p, c in zip(curve["points"], certificates, strict=True)
-        ]
+        rho = [p["infeasible"] if c is None else c.rho for p, c in zip(curve["points"], certificates, strict=True)]
         return cls(np.array(rho, dtype=np.float64), curve["distance"], tuple(certificates))
 
     def plot(

@@ -104,9 +104,7 @@ METRICS: dict[str, Metric] = {
             True,
             _ratios,
         ),
-        Metric(
-            "true_positive_rate_difference", f"{_DIFFERENCE} true positive rate", True, True, False, False, _inside
-        ),
+        Metric("true_positive_rate_difference", f"{_DIFFERENCE} true positive rate", True, True, False, False, _inside),
         Metric(
             "false_positive_rate_difference", f"{_DIFFERENCE} false positive rate", True, True, False, False, _outside
         ),
@@ -162,11 +160,17 @@ def choose(population: Population, metric: object, group: Hashable | None, pos_l
     if found.by_label:
         if positive not in population.labels:
             names = listed([repr(name) for name in population.labels])
-            message = f"pos_label={shown(positive)} is no true label, and {metric} looks at its rows; use one of {names}"
+            message = (
+                f"pos_label={shown(positive)} is no true label, and {metric} looks at its rows; use one of {names}"
+            )
             raise InputError(message)
         label = population.labels.index(positive)
-    absent = [name for name, weight in zip(population.groups, population.weight.sum(axis=1), strict=True) if not weight > 0]
+    absent = [
+        name for name, weight in zip(population.groups, population.weight.sum(axis=1), strict=True) if not weight > 0
+    ]
     if absent:
-        message = f"metric={metric!r} needs rows of every group, and there are none of {listed([repr(a) for a in absent])}"
+        message = (
+            f"metric={metric!r} needs rows of every group, and there are none of {listed([repr(a) for a in absent])}"
+        )
         raise InputError(message + "; leave these groups out")
     return Chosen(found, looked_at, tuple(found.objectives(len(population.groups), number, label)), group, positive)

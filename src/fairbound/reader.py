@@ -363,7 +363,11 @@ def _read_metric(whole: dict[str, Any]) -> Whole:
     shape = _population(whole["population"])
     a_list(whole["sampling"], "sampling", None, lambda _, __: None)
     shared = [
-        {"format": FORMAT, **{key: whole[key] for key in ("version", "producer", "population", "digest")}, "sampling": one}
+        {
+            "format": FORMAT,
+            **{key: whole[key] for key in ("version", "producer", "population", "digest")},
+            "sampling": one,
+        }
         for one in whole["sampling"]
     ]
     for one in shared:
