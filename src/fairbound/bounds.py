@@ -99,11 +99,12 @@ def piece_bound(problem: Problem, rho: Floats, vertices: Floats, w: Floats, cent
 def conditional_bound(problem: Problem, rho: Floats, theta: Floats, ends: Floats | None = None) -> Floats:
     """Bound a mean given the group from any ``theta`` that are at least the ceilings (docs/theory.md, section 11).
 
-    Without ``ends`` theta is (N, 1, S, C). With two parts, ``ends`` (N, 2) is the interval in which the share t of the first
-    part lies, and ``theta`` (N, 2, S, C) are the multipliers at its ends; in between they move linearly. With
-    ``H_s = sum_y p_i E_i[1/(theta_i - v)]`` over either part, and w the width of the interval, the bound is
+    Without ``ends`` theta is (N, 1, S, C). With two parts, ``ends`` (N, 2) is the interval in which the share t of the
+    first part lies, and ``theta`` (N, 2, S, C) are the multipliers at its ends; in between they move linearly. With
+    ``H_s = sum_y p_i E_i[1/(theta_i - v)]`` over either part, w the width of the interval, and ``bent_s`` the larger
+    one of 0 and ``w/4`` times what H_s2 rises more than H_s1, the bound is
 
-        max_j level_j - tau^2 / max_j sigma_K( t_j H_s1^j + (1 - t_j) H_s2^j + w/4 max(0, rise of H_s2 - rise of H_s1) ).
+        max_j level_j - tau^2 / max_j sigma_K( t_j H_s1^j + (1 - t_j) H_s2^j + bent_s ).
     """
     parts = problem.parts or ()
     probability = problem.upper.probability

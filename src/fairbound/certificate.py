@@ -44,8 +44,8 @@ class Status(Enum):
 
     TIGHT = "the bound is within the tolerance of a loss that is attained"
     TRIVIAL = (
-        "the ball is so large that a group can be emptied and filled with anything, so the bound says nothing: choose a "
-        "smaller rho, or limit the shares with group_skew or min_group_mass"
+        "the bound says nothing: the ball is so large that a group can be emptied, or its rows replaced; choose a smaller "
+        "rho, or limit the shares with group_skew or min_group_mass"
     )
     LOOSE = (
         "the bound is valid but the gap is larger than the tolerance: the search used up its budget, or rho is so "
@@ -96,9 +96,9 @@ class Certificate:
     group
         The group that was chosen for it, if any.
     objective, comparisons
-        Of another metric: what bound and worst case refer to, and the certificates of all that the metric is the largest
-        (or smallest) of, for example of all pairs of groups. The one with the largest bound leads: ``witness``,
-        ``proof`` and ``stand_in`` are its own.
+        Of another metric: what bound and worst case refer to, and the certificates of all that the metric is the
+        largest (or smallest) of, for example of all pairs of groups. The one with the largest bound leads:
+        ``witness``, ``proof`` and ``stand_in`` are its own.
     """
 
     bound: float

@@ -188,8 +188,8 @@ def _verify_one(document: dict[str, Any], stand_in: StandIn | None) -> Verificat
 def _verify_compared(document: dict[str, Any], population: dict[str, Any], tau: arb) -> Verification:
     """Check a mean given a group, or a comparison of two groups.
 
-    A ratio of at least t is proved if the largest ``t mean_a - mean_b`` is not positive; and it is attained if, with the
-    attained ratio for t, that is zero.
+    A ratio of at least t is proved if the largest ``t mean_a - mean_b`` is not positive; and it is attained if, with
+    the attained ratio for t, that is zero.
     """
     claim, question = document["claim"], document["question"]
     ratio = question["objective"]["ratio"]
@@ -247,5 +247,5 @@ def _describe(proof: dict[str, Any]) -> str:
     if proof["kind"] == "tangent" or not proof.get("cuts", [None]):
         return "the multipliers, by weak duality, in ball arithmetic"
     if proof["kind"] == "conditional":
-        return f"the cover of a label's shares by {len(proof['theta'])} intervals, and their multipliers, in ball arithmetic"
+        return f"the cover of a label's shares by {len(proof['theta'])} intervals, and their multipliers, likewise"
     return f"the cover of all shares by {len(proof['leaves'])} pieces, and the multipliers of each, in ball arithmetic"

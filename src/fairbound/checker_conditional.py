@@ -5,6 +5,7 @@ Standard library and python-flint only. Sections refer to docs/theory.md.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from flint import arb
@@ -15,8 +16,8 @@ from fairbound.checker_duality import Case, RefusedError, gain, support
 class Compared(Case):
     """An objective in exact numbers: values that are added (``factor`` times), subtracted, or do not count.
 
-    What is subtracted are the values of the mirrored losses ``R - l``, less R: the worst law of these is made by the same
-    rules (section 2).
+    What is subtracted are the values of the mirrored losses ``R - l``, less R: the worst law of these is made by the
+    same rules (section 2).
     """
 
     def __init__(self, population: dict[str, Any], question: dict[str, Any], tau: arb, factor: arb) -> None:
@@ -89,7 +90,7 @@ def conditional_bounds(case: Compared, proof: dict[str, Any]) -> list[arb]:
         if len(pieces) != 1 or cuts:
             raise RefusedError("means given the group alone need one piece, and no cuts")
         return [_piece(case, pieces[0], None)]
-    if len(cuts) != len(pieces) + 1 or any(not a < b for a, b in zip(cuts, cuts[1:], strict=False)):
+    if len(cuts) != len(pieces) + 1 or any(not a < b for a, b in pairwise(cuts)):
         raise RefusedError("the cuts must increase, one more of them than there are pieces")
     one = [arb(int(y in case.parts[0])) for y in range(case.labels)]
     low, high = -support([-v for v in one], case.label_skew), support(one, case.label_skew)

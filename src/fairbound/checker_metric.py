@@ -18,7 +18,7 @@ SELECTED = "selected"
 
 #: Means given the group; differences, and ratios, between two groups; among the rows of the positive label or others.
 OF_GROUPS = {"group_loss": False, "selection_rate": True}
-OF_PAIRS = {
+OF_PAIRS: dict[str, tuple[bool, list[tuple[str | None, bool]], bool]] = {
     "group_loss_difference": (False, [(None, True)], False),
     "demographic_parity_difference": (True, [(None, True)], False),
     "demographic_parity_ratio": (True, [(None, True)], True),
@@ -64,8 +64,10 @@ def _confidences(whole: Whole) -> list[float | None]:
 def _expected(name: Any, group: Any, population: dict[str, Any]) -> list[dict[str, Any]] | None:
     """Return the objectives that a metric is made of; None if it makes no sense here."""
     groups = range(len(population["groups"]))
-    selects = OF_GROUPS.get(name) if name in OF_GROUPS else OF_PAIRS.get(name, (None,))[0]
-    if selects is None or (selects and population["loss"] != SELECTED):
+    if name not in OF_GROUPS and name not in OF_PAIRS:
+        return None
+    selects = OF_GROUPS[name] if name in OF_GROUPS else OF_PAIRS[name][0]
+    if selects and population["loss"] != SELECTED:
         return None
     if name in OF_GROUPS:
         chosen = [s for s in groups if group is None or canonical(population["groups"][s]) == canonical(group)]

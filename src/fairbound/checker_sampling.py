@@ -90,7 +90,7 @@ def checked_stand_in(document: dict[str, Any]) -> StandIn:
 def _mirrored(
     population: dict[str, Any], sampling: dict[str, Any], objective: dict[str, Any] | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return both with losses M - l in the cells whose losses are subtracted: regions know upper limits only (section 8)."""
+    """Return both with losses M - l in the cells whose losses are subtracted: regions know upper limits only."""
     if objective is None or objective["minus"] is None:
         return population, sampling
     if population["loss"] not in TWO_VALUED:

@@ -8,7 +8,7 @@ With multipliers ``theta`` (one per cell, at least the ceiling), ``lam`` of the 
 
 where r are label shares within their parts. It is convex in (theta, lam) and linear in k and in r, so that neither the
 ceilings have to agree, nor is a search needed. Each atom's term is written as
-``max over x of 2 lam sqrt(part p) x - x^2 (theta - v) / k``: then ``part x^2`` is the mass that the worst Q gives to it.
+``max over x of 2 lam sqrt(part p) x - x^2 (theta - v) / k``: ``part x^2`` is the mass that the worst Q gives to it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fairbound.saddle import Derivatives, GlobalRows, LocalRows, diagonal
 
 @dataclass(frozen=True)
 class ConditionalSaddle:
-    """A batch of these programs; shapes (N, S, C, J) of ``root`` = sqrt(part p) and ``value``, (N, S, C) of ``ceiling``.
+    """A batch of these programs: ``root`` = sqrt(part p) and ``value`` (N, S, C, J), ``ceiling`` (N, S, C).
 
     Local variables: theta_s1 .. theta_sC, k_s. Global: lam, r_1 .. r_C, nu_k, floor_k, floor_r, nu of each part.
     ``cap`` limits lam, so that programs that no distribution satisfies stay bounded; any multipliers will do.

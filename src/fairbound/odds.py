@@ -1,9 +1,9 @@
 """Means given the group and a part of the labels (true and false positive rates): a search over that part's share.
 
-For a fixed share the question is one convex program (:mod:`fairbound.conditional`). The shares are cut into intervals; on
-each the multipliers move linearly between those found at its ends, adjusted so that their level does not change, and the
-bound's error is of second order in the width (docs/theory.md, section 11). The search may stop at any time: the largest
-bound of the intervals is valid.
+For a fixed share the question is one convex program (:mod:`fairbound.conditional`). The shares are cut into intervals;
+on each the multipliers move linearly between those found at its ends, adjusted so that their level does not change, and
+the bound's error is of second order in the width (docs/theory.md, section 11). The search may stop at any time: the
+largest bound of the intervals is valid.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Search:
         return []
 
     def _start(self) -> Nodes:
-        """Solve at the ends of all shares, at some between the ends of the possible ones, and where the value is largest."""
+        """Solve at the ends of all shares, at some that are possible, and where the value is largest."""
         problem, jobs = self.batch.problems[0], np.arange(len(self.which))
         low, high = share_range(problem)
         near = float(self.batch.nearest[0].label_mass[list((problem.parts or ((0,),))[0])].sum())
@@ -210,7 +210,8 @@ class Search:
     def _interpolated(self, job: Integers, share: Floats) -> Nodes:
         """Return multipliers between the first ones, by the polynomial through all of them (barycentric formula).
 
-        Towards the ends of what is possible multipliers grow like the inverse root of the distance: that factor is taken out.
+        Towards the ends of what is possible multipliers grow like the inverse root of the distance: without that factor
+        they are smooth.
         """
         low, high = self.likely[job].T
         at = (share - low) / (high - low)
@@ -227,7 +228,7 @@ class Search:
         return Nodes(job, share, self._balanced(job, share, theta), np.maximum(k, 1e-9), np.zeros(len(job), dtype=bool))
 
     def _balanced(self, job: Integers, share: Floats, theta: Floats) -> Floats:
-        """Make the groups' terms of the bound equal, as they are at the best multipliers; levels stay (Newton's method).
+        """Make the groups' terms of the bound equal, as at the best multipliers; levels stay (Newton's method).
 
         The largest of these terms counts, so an error in theta would otherwise enter the bound at first order.
         """

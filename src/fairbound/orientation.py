@@ -28,8 +28,8 @@ def oriented_stand_in(
         return region.stand_in(population, confidence, shift)
     if not population.two_valued:
         message = (
-            f"confidence: differences of the loss {population.loss_name!r} between groups can be certified from a sample "
-            "only if it is 0 or its ceiling, such as zero_one; leave confidence out, or use group_loss for each group"
+            f"confidence: differences of the loss {population.loss_name!r} between groups can be certified from a "
+            "sample only if it is 0 or its ceiling, as zero_one is; leave confidence out, or use metric='group_loss'"
         )
         raise InputError(message)
     found = region.stand_in(_mirrored(population, subtracted), confidence, shift)

@@ -1,8 +1,8 @@
-"""Ratios of two groups' means, from below: the largest factor at which one mean cannot fall below its share of the other.
+"""Ratios of two groups' means, from below.
 
-``mean_b >= t mean_a`` in every distribution in question if and only if the largest value of ``t mean_a - mean_b`` is not
-positive. That value grows with t. Distributions that are found give ratios that are attained, each a better t to try
-(Dinkelbach's method); the bound is a slightly smaller t at which the multipliers prove that the value is not positive.
+``mean_b >= t mean_a`` in every distribution in question if and only if the largest value of ``t mean_a - mean_b`` is
+not positive. That value grows with t. Distributions that are found give ratios that are attained, each a better t to
+try (Dinkelbach's method); the bound is a slightly smaller t at which multipliers prove that the value is not positive.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def ratio_answers(
         if not len(left):
             break
     zero = ConditionalProof(scaled(0.0).ceiling[None, None], np.zeros(0))  # means are not negative
-    return [Answer(bound, worst[job], proof) for job, (bound, proof) in ((j, proofs.get(j, (0.0, zero))) for j in jobs)]
+    return [
+        Answer(bound, worst[job], proof)
+        for job, (bound, proof) in ((job, proofs.get(job, (0.0, zero))) for job in range(len(rho)))
+    ]
 
 
 def _solved(

@@ -45,7 +45,7 @@ class Whole:
     parts
         Certificates: for each statement that the document makes, one for each feasible radius.
     metric
-        Name and group of the metric that the statements belong to; None if there is one statement, about the loss of all.
+        Name and group of the metric that the statements belong to; None for one statement, about the loss of all.
     claims
         What is claimed of the metric, for each feasible radius.
     confidence
@@ -385,9 +385,9 @@ def _read_metric(whole: dict[str, Any]) -> Whole:
         an_object(value, where, ("claim", "statements"))
         _claim(value["claim"], amount=False)
         claims.append(value["claim"])
-        a_list(value["statements"], f"{where}.statements", len(shared), lambda v, at: an_object(v, at, _PARTS))
+        a_list(value["statements"], f"{where}.statements", len(shared), lambda _, __: None)
         for number, statement in enumerate(value["statements"]):
-            document = {**shared[number], **statement}
+            document = {**shared[number], **an_object(statement, f"{where}.statements[{number}]", _PARTS)}
             _claims(document, shape, compared=True)
             parts[number].append(document)
 

@@ -1,8 +1,8 @@
 """Row values of an objective: losses that count positively, negatively or not at all, cell by cell.
 
 A loss that is subtracted is the value ``-l``. Spreading losses with their mean kept raises the bound for either sign,
-since ``1 / (theta - v)`` is convex in the value; only the law of given mean and variance has its second atom at the other
-end, where the loss is 0 (docs/theory.md, sections 2 and 11).
+since ``1 / (theta - v)`` is convex in the value; only the law of given mean and variance has its second atom at the
+other end, where the loss is 0 (docs/theory.md, sections 2 and 11).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairbound.rounding import UNIT, lowered, raised
 def objective_problem(
     population: Population, objective: Objective, plain: Problem, shift: str, support: str, factor: float = 1.0
 ) -> Problem:
-    """Return the problem of an objective, from that of the expected loss; losses that are added count ``factor`` times."""
+    """Return the problem of an objective, from that of the expected loss; what is added counts ``factor`` times."""
     sign = objective.sign(population.weight.shape)
     negative = _negated(population, plain, shift, support)
     added, subtracted = (sign > 0)[..., None], (sign < 0)[..., None]
