@@ -5,6 +5,7 @@ from fairbound.certify import certify, certify_curve, largest_certified_rho
 from fairbound.checker import Verdict, Verification, verify
 from fairbound.curve import CertificateCurve
 from fairbound.errors import InfeasibleError, InputError, SmallCellWarning, ThresholdError
+from fairbound.implied import ImpliedParity, implied_parity
 from fairbound.losses import LOSSES, Loss
 from fairbound.nearest import NearestFair, nearest_fair
 from fairbound.planning import expected_excess, rows_needed
@@ -22,6 +23,7 @@ __all__ = [
     "Certificate",
     "CertificateCurve",
     "Hoeffding",
+    "ImpliedParity",
     "InfeasibleError",
     "InputError",
     "Loss",
@@ -42,6 +44,7 @@ __all__ = [
     "certify",
     "certify_curve",
     "expected_excess",
+    "implied_parity",
     "largest_certified_rho",
     "nearest_fair",
     "report",

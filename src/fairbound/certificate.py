@@ -44,8 +44,8 @@ class Status(Enum):
 
     TIGHT = "the bound is within the tolerance of a loss that is attained"
     TRIVIAL = (
-        "the bound says nothing: the ball is so large that a group can be emptied, or its rows replaced; choose a smaller "
-        "rho, or limit the shares with group_skew or min_group_mass"
+        "the bound says nothing: the ball is so large that a group can be emptied, or its rows replaced; choose a "
+        "smaller rho, or limit the shares with group_skew or min_group_mass"
     )
     LOOSE = (
         "the bound is valid but the gap is larger than the tolerance: the search used up its budget, or rho is so "

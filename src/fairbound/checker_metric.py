@@ -17,7 +17,7 @@ from fairbound.strict import canonical
 SELECTED = "selected"
 
 #: Means given the group; differences, and ratios, between two groups; among the rows of the positive label or others.
-OF_GROUPS = {"group_loss": False, "selection_rate": True}
+OF_GROUPS = {"group_loss": False, "selection_rate": True, "cell_loss": False}
 OF_PAIRS: dict[str, tuple[bool, list[tuple[str | None, bool]], bool]] = {
     "group_loss_difference": (False, [(None, True)], False),
     "demographic_parity_difference": (True, [(None, True)], False),
@@ -71,7 +71,8 @@ def _expected(name: Any, group: Any, population: dict[str, Any]) -> list[dict[st
         return None
     if name in OF_GROUPS:
         chosen = [s for s in groups if group is None or canonical(population["groups"][s]) == canonical(group)]
-        return [_objective(s, None, None, True, False) for s in chosen] or None
+        labels = range(len(population["labels"])) if name == "cell_loss" else [None]
+        return [_objective(s, None, y, True, False) for y in labels for s in chosen] or None
     _, kinds, ratio = OF_PAIRS[name]
     label = None
     if any(where == "positive" for where, _ in kinds):

@@ -18,6 +18,7 @@ MetricName = Literal[
     "loss",
     "group_loss",
     "group_loss_difference",
+    "cell_loss",
     "selection_rate",
     "demographic_parity_difference",
     "demographic_parity_ratio",
@@ -26,8 +27,8 @@ MetricName = Literal[
     "equalized_odds_difference",
 ]
 
-#: From the number of groups, the chosen group and the number of the positive label to objectives.
-Objectives = Callable[[int, int | None, int | None], list[Objective]]
+#: From the table's shape, the chosen group and the number of the positive label to objectives.
+Objectives = Callable[[tuple[int, int], int | None, int | None], list[Objective]]
 
 
 @dataclass(frozen=True)
@@ -61,28 +62,32 @@ class Metric:
     objectives: Objectives
 
 
-def _each(groups: int, group: int | None, _: int | None) -> list[Objective]:
-    return [Objective(s) for s in range(groups) if group in {None, s}]
+def _each(shape: tuple[int, int], group: int | None, _: int | None) -> list[Objective]:
+    return [Objective(s) for s in range(shape[0]) if group in {None, s}]
 
 
-def _pairs(groups: int, _: int | None, __: int | None) -> list[Objective]:
-    return [Objective(a, b) for a, b in permutations(range(groups), 2)]
+def _cells(shape: tuple[int, int], group: int | None, _: int | None) -> list[Objective]:
+    return [Objective(s, None, y) for y in range(shape[1]) for s in range(shape[0]) if group in {None, s}]
 
 
-def _ratios(groups: int, _: int | None, __: int | None) -> list[Objective]:
-    return [Objective(a, b, ratio=True) for a, b in permutations(range(groups), 2)]
+def _pairs(shape: tuple[int, int], _: int | None, __: int | None) -> list[Objective]:
+    return [Objective(a, b) for a, b in permutations(range(shape[0]), 2)]
 
 
-def _inside(groups: int, _: int | None, label: int | None) -> list[Objective]:
-    return [Objective(a, b, label) for a, b in permutations(range(groups), 2)]
+def _ratios(shape: tuple[int, int], _: int | None, __: int | None) -> list[Objective]:
+    return [Objective(a, b, ratio=True) for a, b in permutations(range(shape[0]), 2)]
 
 
-def _outside(groups: int, _: int | None, label: int | None) -> list[Objective]:
-    return [Objective(a, b, label, inside=False) for a, b in permutations(range(groups), 2)]
+def _inside(shape: tuple[int, int], _: int | None, label: int | None) -> list[Objective]:
+    return [Objective(a, b, label) for a, b in permutations(range(shape[0]), 2)]
 
 
-def _odds(groups: int, group: int | None, label: int | None) -> list[Objective]:
-    return _inside(groups, group, label) + _outside(groups, group, label)
+def _outside(shape: tuple[int, int], _: int | None, label: int | None) -> list[Objective]:
+    return [Objective(a, b, label, inside=False) for a, b in permutations(range(shape[0]), 2)]
+
+
+def _odds(shape: tuple[int, int], group: int | None, label: int | None) -> list[Objective]:
+    return _inside(shape, group, label) + _outside(shape, group, label)
 
 
 _DIFFERENCE = "the largest difference between two groups in"
@@ -93,6 +98,7 @@ METRICS: dict[str, Metric] = {
     for metric in (
         Metric("group_loss", "the mean loss of a group", False, False, True, False, _each),
         Metric("group_loss_difference", f"{_DIFFERENCE} mean loss", False, False, False, False, _pairs),
+        Metric("cell_loss", "the mean loss of a group's rows of a label", False, False, True, False, _cells),
         Metric("selection_rate", "the selection rate of a group", True, False, True, False, _each),
         Metric("demographic_parity_difference", f"{_DIFFERENCE} selection rate", True, False, False, False, _pairs),
         Metric(
@@ -173,4 +179,4 @@ def choose(population: Population, metric: object, group: Hashable | None, pos_l
             f"metric={metric!r} needs rows of every group, and there are none of {listed([repr(a) for a in absent])}"
         )
         raise InputError(message + "; leave these groups out")
-    return Chosen(found, looked_at, tuple(found.objectives(len(population.groups), number, label)), group, positive)
+    return Chosen(found, looked_at, tuple(found.objectives(population.weight.shape, number, label)), group, positive)
