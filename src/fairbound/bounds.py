@@ -97,7 +97,7 @@ def piece_bound(problem: Problem, rho: Floats, vertices: Floats, w: Floats, cent
 
 
 def conditional_bound(problem: Problem, rho: Floats, theta: Floats, ends: Floats | None = None) -> Floats:
-    """Bound a mean given the group from any ``theta`` that are at least the ceilings (docs/theory.md, section 11).
+    """Bound a mean given the group from any ``theta`` that are at least the ceilings (docs/metrics.md).
 
     Without ``ends`` theta is (N, 1, S, C). With two parts, ``ends`` (N, 2) is the interval in which the share t of the
     first part lies, and ``theta`` (N, 2, S, C) are the multipliers at its ends; in between they move linearly. With

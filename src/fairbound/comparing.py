@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,5 +56,7 @@ def compare(asked: Sequence[Compared], rhos: Sequence[Floats], tol: float, budge
         )
         for index, answer in zip(left, found, strict=True):
             answers[index] = answer
-    done = iter([answer for answer in answers if answer is not None])
+    # No mean exceeds the largest ceiling, and nothing negative is subtracted.
+    top = float(asked[0].plain.ceiling.max())
+    done = iter([replace(answer, bound=min(answer.bound, top)) for answer in answers if answer is not None])
     return [[next(done) for _ in rho] for rho in rhos]

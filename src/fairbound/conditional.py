@@ -1,4 +1,4 @@
-"""Means given the group: one convex program, for any values and ceilings (docs/theory.md, section 11).
+"""Means given the group: one convex program, for any values and ceilings (docs/metrics.md).
 
 With multipliers ``theta`` (one per cell, at least the ceiling), ``lam`` of the ball, row values v and fixed shares
 ``part`` of the parts of the labels (one part: share 1), the largest value is

@@ -2,7 +2,7 @@
 
 For a fixed share the question is one convex program (:mod:`fairbound.conditional`). The shares are cut into intervals;
 on each the multipliers move linearly between those found at its ends, adjusted so that their level does not change, and
-the bound's error is of second order in the width (docs/theory.md, section 11). The search may stop at any time: the
+the bound's error is of second order in the width (docs/metrics.md). The search may stop at any time: the
 largest bound of the intervals is valid.
 """
 

@@ -46,7 +46,7 @@ class PartitionProof:
 
 @dataclass(frozen=True)
 class ConditionalProof:
-    """Means given the group: multipliers ``theta`` (L, m, S, C) of L pieces (docs/theory.md, section 11).
+    """Means given the group: multipliers ``theta`` (L, m, S, C) of L pieces (docs/metrics.md).
 
     With means over a part of the labels, piece j is the interval between ``cuts`` j and j + 1 in which that part's
     share lies, and its multipliers move linearly between those at its ends (m = 2). Otherwise there is one piece, with
