@@ -12,7 +12,7 @@ from fairbound.arrays import Floats
 from fairbound.nearest import NearestFair
 from fairbound.objective import Objective
 from fairbound.odds import odds_answers
-from fairbound.parity import Batch, at_ceiling, parity_answers
+from fairbound.parity import Batch, at_ceiling, parity_answers, unproved
 from fairbound.population import Population
 from fairbound.problem import Problem
 from fairbound.ratios import ratio_answers
@@ -36,7 +36,10 @@ class Compared:
 
 
 def compare(asked: Sequence[Compared], rhos: Sequence[Floats], tol: float, budget: int) -> list[list[Answer]]:
-    """Answer each objective at its own radii; all are of one kind (ratios, or means over the same parts of labels)."""
+    """Answer each objective at its own radii; all are of one kind (ratios, or means over the same parts of labels).
+
+    The bounds at a radius are as tight as their largest one needs.
+    """
     first = asked[0].objective
     if first.ratio:
         return [
@@ -46,13 +49,20 @@ def compare(asked: Sequence[Compared], rhos: Sequence[Floats], tol: float, budge
     batch = Batch([one.problem() for one in asked], [one.nearest for one in asked])
     which = np.repeat(np.arange(len(asked)), [len(rho) for rho in rhos])
     rho = np.concatenate(list(rhos))
+    team = np.concatenate([np.arange(len(one)) for one in rhos])
     answers = at_ceiling(batch, which, rho)
+    # Only the largest value at each radius counts: where one is as large as can be, no other has to be bounded closely.
+    hopeless = {int(team[index]) for index, answer in enumerate(answers) if answer is not None}
+    for number, one in enumerate(asked):
+        rest = [i for i in np.flatnonzero(which == number) if answers[i] is None and int(team[i]) in hopeless]
+        for index, answer in zip(rest, unproved(batch, number, rho[rest], one.nearest), strict=True):
+            answers[index] = answer
     left = np.array([index for index, answer in enumerate(answers) if answer is None], dtype=np.int64)
     if len(left):
         found = (
             parity_answers(batch, which[left], rho[left], tol)
             if first.label is None
-            else odds_answers(batch, which[left], rho[left], tol, budget)
+            else odds_answers(batch, which[left], rho[left], team[left], tol, budget)
         )
         for index, answer in zip(left, found, strict=True):
             answers[index] = answer

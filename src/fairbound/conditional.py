@@ -28,7 +28,8 @@ from fairbound.saddle import Derivatives, GlobalRows, LocalRows, diagonal
 class ConditionalSaddle:
     """A batch of these programs: ``root`` = sqrt(part p) and ``value`` (N, S, C, J), ``ceiling`` (N, S, C).
 
-    Local variables: theta_s1 .. theta_sC, k_s. Global: lam, r_1 .. r_C, nu_k, floor_k, floor_r, nu of each part.
+    Local variables: theta_s1 .. theta_sC, k_s. Global: lam, nu_k, floor_k (with a limit on the groups), floor_r (with one on
+    the labels), the shares r_y within their parts, and nu of each part; a part of one label has the share 1 and neither.
     ``cap`` limits lam, so that programs that no distribution satisfies stay bounded; any multipliers will do.
     """
 
@@ -43,29 +44,49 @@ class ConditionalSaddle:
     labels: MarginalSet
 
     @property
-    def shape(self) -> tuple[int, int, int, int]:
-        """Return (problems, groups, labels, global variables)."""
-        n, s, c, _ = self.root.shape
-        return n, s, c, c + 4 + len(self.parts)
+    def shape(self) -> tuple[int, int, int]:
+        """Return (problems, groups, labels)."""
+        return self.root.shape[0], self.root.shape[1], self.root.shape[2]
+
+    @cached_property
+    def _free(self) -> list[tuple[Integers, Integers, int]]:
+        """The parts of several labels: their labels, and where their shares and their nu stand among the globals."""
+        place = 2 + (self.groups.skew is not None) + (self.labels.skew is not None)
+        found = []
+        for part in self.parts:
+            if len(part) > 1:
+                found.append((np.array(part), place + np.arange(len(part)), place + len(part)))
+                place += len(part) + 1
+        return found
+
+    @cached_property
+    def _size(self) -> int:
+        """How many global variables there are."""
+        limits = (self.groups.skew is not None) + (self.labels.skew is not None)
+        return 2 + limits + sum(len(labels) + 1 for labels, _, _ in self._free)
 
     @cached_property
     def rows(self) -> tuple[LocalRows, GlobalRows]:
-        """Theta >= ceiling, k in K; lam >= 0, r in R."""
-        n, s, c, size = self.shape
-        local, own = np.eye(c + 1), np.eye(size)
-        border = np.zeros((c + 1, size))
-        border[c] = -own[c + 2]  # k_s >= floor_k
+        """Theta >= ceiling, k in K; 0 <= lam <= cap, r in R."""
+        n, s, c = self.shape
+        local, own = np.eye(c + 1), np.eye(self._size)
+        border = np.zeros((c + 1, self._size))
         offset = np.concatenate([self.ceiling, np.zeros((n, s, 1))], axis=2)
         sign = np.r_[np.ones(c), -1.0]
-        if self.groups.skew is not None:  # k_s <= floor_k + g
+        rest, least = np.stack([own[0], -own[0]]), np.stack([np.zeros(n), -self.cap], axis=1)
+        if self.groups.skew is not None:  # 0 <= floor_k <= k_s <= floor_k + g
+            border[c] = -own[2]
             local, border = np.vstack([local, -local[c]]), np.vstack([border, -border[c]])
             offset = np.concatenate([offset, np.full((n, s, 1), -self.groups.width)], axis=2)
             sign = np.r_[sign, -1.0]
-        shares = own[1 : c + 1] - own[c + 3]
-        rest, least = np.vstack([own[[0, 0, c + 2, c + 3]], shares]), np.zeros((n, c + 4))
-        rest[1, 0], least[:, 1] = -1.0, -self.cap  # lam <= cap
+            rest, least = np.vstack([rest, own[2]]), np.hstack([least, np.zeros((n, 1))])
+        shares = own[np.concatenate([at for _, at, _ in self._free])] if self._free else own[:0]
         if self.labels.skew is not None:
-            rest, least = np.vstack([rest, -shares]), np.hstack([least, np.full((n, c), -self.labels.width)])
+            floor = own[2 + (self.groups.skew is not None)]
+            rest = np.vstack([rest, floor, shares - floor, floor - shares])
+            least = np.hstack([least, np.zeros((n, 1 + len(shares))), np.full((n, len(shares)), -self.labels.width)])
+        else:
+            rest, least = np.vstack([rest, shares]), np.hstack([least, np.zeros((n, len(shares)))])
         return (
             LocalRows(local[None, None], border[None, None], offset, sign),
             GlobalRows(rest[None], least, np.r_[1.0, 1.0, -np.ones(len(rest) - 2)]),
@@ -73,17 +94,25 @@ class ConditionalSaddle:
 
     def start(self) -> tuple[Floats, Floats]:
         """Uniform shares, multipliers a unit above the ceilings."""
-        n, s, c, size = self.shape
+        n, s, c = self.shape
         local = np.concatenate([self.ceiling + 1.0, np.full((n, s, 1), 1.0 / s)], axis=2)
-        glob = np.zeros((n, size))
-        for part in self.parts:
-            glob[:, 1 + np.array(part)] = 1.0 / len(part)
-        most = max(map(len, self.parts))
-        glob[:, c + 2] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
-        glob[:, c + 3] = 1.0 / most - 0.5 * min(1.0 / most, self.labels.width)
+        glob = np.zeros((n, self._size))
+        if self.groups.skew is not None:
+            glob[:, 2] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
+        if self.labels.skew is not None:
+            glob[:, 2 + (self.groups.skew is not None)] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
+        for labels, at, _ in self._free:
+            glob[:, at] = 1.0 / len(labels)
         pull = self.root**2 / (local[..., :c, None] - self.value)
         glob[:, 0] = np.minimum((self.tau + 0.01) * s / pull.sum(axis=(1, 2, 3)), 0.5 * self.cap)
         return local, glob
+
+    def within(self, glob: Floats) -> Floats:
+        """Return the label shares within their parts."""
+        share = np.ones((len(glob), self.shape[2]))
+        for labels, at, _ in self._free:
+            share[:, labels] = glob[:, at]
+        return share
 
     def _depth(self, local: Floats) -> tuple[Floats, Floats]:
         """Return theta - v, and k with the axes of the atoms."""
@@ -97,7 +126,8 @@ class ConditionalSaddle:
 
     def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
         """Differentiate, with x eliminated."""
-        n, s, c, size = self.shape
+        n, s, c = self.shape
+        size = self._size
         depth, k = self._depth(local)
         lam, flat = glob[:, 0, None, None, None], k[..., 0]
         inverse = 1.0 / depth
@@ -108,27 +138,25 @@ class ConditionalSaddle:
         squares = square.sum(-1)
 
         g_local = np.empty((n, s, c + 1))
-        g_local[..., :c] = glob[:, None, 1 : c + 1] - mass.sum(-1) / flat
-        g_local[..., c] = (mass * depth).sum((-1, -2)) / local[..., c] ** 2 - glob[:, c + 1, None]
+        g_local[..., :c] = self.within(glob)[:, None] - mass.sum(-1) / flat
+        g_local[..., c] = (mass * depth).sum((-1, -2)) / local[..., c] ** 2 - glob[:, 1, None]
         g_glob = np.zeros((n, size))
         g_glob[:, 0] = 2.0 * ((lam * pull * k * self.root).sum((1, 2, 3)) - self.tau)
-        g_glob[:, 1 : c + 1] = local[..., :c].sum(1)
-        g_glob[:, c + 1] = 1.0 - local[..., c].sum(1)
+        g_glob[:, 1] = 1.0 - local[..., c].sum(1)
         local_local = np.zeros((n, s, c + 1, c + 1))
         diagonal(local_local[..., :c, :c])[...] = 2.0 * (square * inverse).sum(-1) / flat
         local_local[..., :c, c] = local_local[..., c, :c] = -squares / flat**2
         local_glob = np.zeros((n, s, c + 1, size))
         local_glob[..., :c, 0] = -2.0 * slope
-        diagonal(local_glob[..., :c, 1 : c + 1])[...] = 1.0
         local_glob[..., c, 0] = 2.0 * (self.root * inner).sum((-1, -2)) / local[..., c]
-        local_glob[..., c, c + 1] = -1.0
+        local_glob[..., c, 1] = -1.0
         corner = np.zeros((n, size, size))
         corner[:, 0, 0] = 2.0 * (self.root * pull * k).sum((1, 2, 3))
-        for place, part in enumerate(self.parts):
-            here, nu = [1 + y for y in part], c + 4 + place
-            g_glob[:, here] -= glob[:, nu, None]
-            g_glob[:, nu] = 1.0 - glob[:, here].sum(1)
-            corner[:, here, nu] = corner[:, nu, here] = -1.0
+        for labels, at, nu in self._free:
+            g_glob[:, at] = local[..., labels].sum(1) - glob[:, nu, None]
+            g_glob[:, nu] = 1.0 - glob[:, at].sum(1)
+            local_glob[:, :, labels, at] = 1.0
+            corner[:, at, nu] = corner[:, nu, at] = -1.0
         return Derivatives(g_local, g_glob, local_local, local_glob, corner)
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
@@ -179,4 +207,4 @@ def solve_conditional(problem: ConditionalSaddle, accuracy: float) -> Conditiona
     c = problem.shape[2]
     point = saddle.solve(problem, accuracy=accuracy)
     theta = np.maximum(point.local[..., :c], problem.ceiling)
-    return ConditionalSolution(theta, point.glob[:, 0], point.local[..., c], point.glob[:, 1 : c + 1])
+    return ConditionalSolution(theta, point.glob[:, 0], point.local[..., c], problem.within(point.glob))

@@ -114,11 +114,15 @@ def _possible_shares(problem: Problem, near: float, rho: Floats) -> Floats:
 
 @dataclass
 class Search:
-    """A search for problem ``which`` (N,) of a batch at each radius."""
+    """A search for problem ``which`` (N,) of a batch at each radius.
+
+    Of the jobs of one ``team`` only the largest value counts, so none of them needs a bound below what another attains.
+    """
 
     batch: Batch
     which: Integers
     rho: Floats
+    team: Integers
     tol: float
     budget: int
 
@@ -128,6 +132,7 @@ class Search:
         self.witness: list[Witness | None] = [None] * len(self.which)
         self.likely = np.zeros((len(self.which), 2))
         self.first: Nodes
+        self.ceilings = np.stack([problem.ceiling for problem in self.batch.problems])
 
     def run(self) -> list[Answer]:
         """Cut until every gap is closed or the budget is used up."""
@@ -146,12 +151,12 @@ class Search:
             ends = cut.ends[np.repeat(np.arange(len(open_)), times - 1)]
             place = np.concatenate([np.arange(1, n) for n in times]) / np.repeat(times, times - 1)
             share, job = ends[:, 0] + place * (ends[:, 1] - ends[:, 0]), np.repeat(cut.job, times - 1)
-            # What keeps a gap open most is solved for: there the value is largest, or the interpolation poor.
-            worst = np.append(True, np.diff(cut.job) > 0)  # the first of each job
-            exact = worst | (number >= INTERPOLATED)
-            rough = self._rough(nodes, cut.take(exact))
+            # In the middle of what keeps a gap open most a program is solved: the value may be largest there.
+            worst = np.repeat(np.append(True, np.diff(cut.job) > 0), times - 1) & (place == 0.5)
+            late = number >= INTERPOLATED
+            rough = self._rough(nodes, cut) if late else nodes.take(np.zeros(0, dtype=np.int64))
             job, share = np.append(job, rough.job), np.append(share, rough.share)
-            exact = np.append(np.repeat(exact, times - 1), np.ones(len(rough.job), dtype=bool))
+            exact = np.append(worst | late, np.ones(len(rough.job), dtype=bool))
             nodes = _sorted(self._new(job, share, exact).joined(nodes))
             kept = np.ones(len(intervals.job), dtype=bool)
             kept[open_] = False
@@ -165,10 +170,11 @@ class Search:
         near = float(self.batch.nearest[0].label_mass[list((problem.parts or ((0,),))[0])].sum())
         self.likely = _possible_shares(problem, near, self.rho)
         between = self.likely[:, :1] + CHEBYSHEV * (self.likely[:, 1:] - self.likely[:, :1])
-        self.first = self._solved(np.repeat(jobs, FIRST), between.ravel())
+        self.first = self._solved(np.repeat(jobs, FIRST), between.ravel(), attain=False)
+        best = self._solved(jobs, self._summits())
         ends = np.hstack([self.likely, np.tile([low, high], (len(jobs), 1))])
         outer = self._solved(np.repeat(jobs, 4), ends.ravel())
-        return _sorted(self.first.joined(outer).joined(self._solved(jobs, self._summits())))
+        return _sorted(self.first.joined(outer).joined(best))
 
     def _summits(self) -> Floats:
         """Return about where the value is largest, for each job: around the best of the first shares, ever closer."""
@@ -194,14 +200,14 @@ class Search:
             value[here] = conditional_bound(problem, self.rho[nodes.job[here]], *twice)
         return value
 
-    def _solved(self, job: Integers, share: Floats) -> Nodes:
+    def _solved(self, job: Integers, share: Floats, *, attain: bool = True) -> Nodes:
         """Solve programs, and keep the distributions that attain more."""
         which, rho = self.which[job], self.rho[job]
         accuracy = max(BEST_ACCURACY, ROUGH_ACCURACY * self.tol / self.batch.scale)
         possible = (share > self.likely[job, 0]) & (share < self.likely[job, 1])
-        enough = np.where(possible, -np.inf, self.loss[job])
+        enough = np.where(possible, -np.inf, self._goal(job))
         found = self.batch.solve(which, rho, accuracy, np.clip(share, 1e-9, 1.0 - 1e-9), enough)
-        for number in range(len(self.batch.problems)):
+        for number in range(len(self.batch.problems) if attain else 0):
             chosen = np.flatnonzero((which == number) & possible)
             if len(chosen):
                 self._adopt(job[chosen], self.batch.witnesses(number, rho[chosen], found, chosen, share[chosen]))
@@ -219,11 +225,15 @@ class Search:
             weight = BARYCENTRIC / (at[:, None] - CHEBYSHEV)
             weight = np.where(np.isinf(weight), 1.0, weight)
             weight = np.where((at[:, None] == CHEBYSHEV).any(axis=1, keepdims=True), at[:, None] == CHEBYSHEV, weight)
-            root = np.sqrt(CHEBYSHEV * (1.0 - CHEBYSHEV))
             fall = weight / weight.sum(axis=1, keepdims=True)
-            rise = fall * root / np.sqrt(np.maximum(at * (1.0 - at), 1e-12))[:, None]
         shape = (len(self.which), FIRST, *self.first.theta.shape[1:])
-        theta = np.einsum("ni,nisc->nsc", rise, self.first.theta.reshape(shape)[job])
+        least = self.ceilings[self.which[job]]
+        above = np.log(np.maximum(self.first.theta.reshape(shape)[job] - least[:, None], 1e-12 * self.batch.scale))
+        above = above + 0.5 * np.log(CHEBYSHEV * (1.0 - CHEBYSHEV))[:, None, None]
+        theta = np.exp(
+            np.einsum("ni,nisc->nsc", fall, above) - 0.5 * np.log(np.maximum(at * (1.0 - at), 1e-12))[:, None, None]
+        )
+        theta = least + theta
         k = np.einsum("ni,nis->ns", fall, self.first.group_share.reshape(shape[:3])[job])
         return Nodes(job, share, self._balanced(job, share, theta), np.maximum(k, 1e-9), np.zeros(len(job), dtype=bool))
 
@@ -264,6 +274,12 @@ class Search:
         ends = nodes.take(np.unique(place))
         return ends.take(~ends.exact)
 
+    def _goal(self, job: Integers) -> Floats:
+        """Return what is attained by the best of each job's team."""
+        best = np.full(int(self.team.max()) + 1, -np.inf)
+        np.maximum.at(best, self.team, self.loss)
+        return best[self.team[job]]
+
     def _adopt(self, job: Integers, found: Witnesses) -> None:
         """Keep distributions that attain more."""
         order = np.lexsort((-found.loss, job))
@@ -299,15 +315,16 @@ class Search:
                 value = conditional_bound(problem, self.rho[job[chosen]], held, ends[chosen])
                 better = value <= bound[chosen]
                 bound[chosen[better]], best[chosen[better]] = value[better], held[better]
-                chosen = chosen[bound[chosen] > self.loss[job[chosen]] + 0.9 * self.tol]
+                chosen = chosen[bound[chosen] > self._goal(job[chosen]) + 0.9 * self.tol]
         return Intervals(job, ends, bound, best)
 
     def _cuts(self, pieces: Intervals) -> tuple[Integers, Integers]:
         """Return which intervals to cut and into how many: those that keep the gap open, within the budget."""
-        excess = (pieces.bound - self.loss[pieces.job]) / self.tol
+        excess = (pieces.bound - self._goal(pieces.job)) / self.tol
         open_ = np.flatnonzero((excess > 0.9) & (pieces.ends[:, 1] - pieces.ends[:, 0] > SMALLEST))
         open_ = open_[np.lexsort((-pieces.bound[open_], pieces.job[open_]))]
         times = np.clip(np.ceil(0.7 * np.sqrt(np.clip(excess[open_], 1.0, 1e9))), 2, MOST).astype(np.int64)
+        times += times % 2  # so that the middle is among the new ends
         job, added = pieces.job[open_], np.cumsum(times - 1)
         before = np.concatenate([[0], added])[np.searchsorted(job, job)]
         room = self.budget - np.bincount(pieces.job)[job]
@@ -331,6 +348,9 @@ def _sorted(nodes: Nodes) -> Nodes:
     return nodes.take(np.append(True, (np.diff(nodes.share) != 0) | (np.diff(nodes.job) != 0)))
 
 
-def odds_answers(batch: Batch, which: Integers, rho: Floats, tol: float, budget: int) -> list[Answer]:
-    """Answer for problem ``which`` (N,) at each radius; ``budget`` limits the number of intervals of each."""
-    return Search(batch, which, rho, tol, budget).run()
+def odds_answers(batch: Batch, which: Integers, rho: Floats, team: Integers, tol: float, budget: int) -> list[Answer]:
+    """Answer for problem ``which`` (N,) at each radius; ``budget`` limits the number of intervals of each.
+
+    The bounds of one ``team`` are as tight as their largest one needs.
+    """
+    return Search(batch, which, rho, team, tol, budget).run()

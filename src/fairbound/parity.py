@@ -11,6 +11,7 @@ from fairbound.answer import Answer
 from fairbound.arrays import Floats, Integers
 from fairbound.bounds import conditional_bound
 from fairbound.conditional import ConditionalSaddle, ConditionalSolution, solve_conditional
+from fairbound.marginals import MarginalSet
 from fairbound.nearest import NearestFair, nearest_shares
 from fairbound.problem import Problem
 from fairbound.proof import ConditionalProof
@@ -77,7 +78,8 @@ class Batch:
                 self._cap(index, rho[here]),
                 parts,
                 first.groups,
-                first.labels,
+                # Among parts of the labels limits act on the share of the part alone.
+                first.labels if len(parts) == 1 else MarginalSet(first.labels.size),
             )
             found.append(solve_conditional(saddle, accuracy))
         theta, lam, k, r = (
@@ -113,26 +115,30 @@ def at_ceiling(batch: Batch, which: Integers, rho: Floats) -> list[Answer | None
     """
     answers: list[Answer | None] = [None] * len(which)
     for number, problem in enumerate(batch.problems):
-        if not problem.unseen:
-            continue
         atoms = problem.lower
         kept = np.where(atoms.loss == problem.ceiling[..., None], atoms.probability, 0.0).sum(axis=2)
         near = nearest_shares(kept, problem.groups, problem.labels)
-        chosen = np.flatnonzero((which == number) & (rho >= near.distance))
-        if not len(chosen):
-            continue
-        shares = (np.tile(near.group_mass, (len(chosen), 1)), np.tile(near.label_mass, (len(chosen), 1)))
-        theta = np.broadcast_to(problem.ceiling, (len(chosen), *problem.ceiling.shape))
-        ends = None if len(problem.parts or ()) == 1 else np.tile([0.0, 1.0], (len(chosen), 1))
-        multipliers = theta[:, None] if ends is None else np.repeat(theta[:, None], 2, axis=1)
-        bound = conditional_bound(problem, rho[chosen], multipliers, ends)
-        found = build_witnesses(problem, rho[chosen], shares, theta, np.zeros(len(chosen)), batch.nearest[number])
-        cuts = np.zeros(0) if ends is None else ends[0]
-        for place, index in enumerate(chosen):
-            if found.loss[place] > bound[place] - 1e-9 * batch.scale:
-                proof = ConditionalProof(multipliers[place, None], cuts)
-                answers[int(index)] = Answer(float(bound[place]), found[place], proof)
+        chosen = np.flatnonzero((which == number) & (rho >= near.distance) & problem.unseen)
+        for index, answer in zip(chosen, unproved(batch, number, rho[chosen], near), strict=True):
+            if answer.witness.loss > answer.bound - 1e-9 * batch.scale:
+                answers[int(index)] = answer
     return answers
+
+
+def unproved(batch: Batch, number: int, rho: Floats, near: NearestFair) -> list[Answer]:
+    """Answer with the ceilings, whatever the radius, and with distributions of these shares, as bad as they can be."""
+    problem, count = batch.problems[number], len(rho)
+    theta = np.broadcast_to(problem.ceiling, (count, *problem.ceiling.shape))
+    ends = None if len(problem.parts or ()) == 1 else np.tile([0.0, 1.0], (count, 1))
+    multipliers = theta[:, None] if ends is None else np.repeat(theta[:, None], 2, axis=1)
+    bound = conditional_bound(problem, rho, multipliers, ends)
+    shares = (np.tile(near.group_mass, (count, 1)), np.tile(near.label_mass, (count, 1)))
+    found = build_witnesses(problem, rho, shares, theta, np.zeros(count), batch.nearest[number])
+    cuts = np.zeros(0) if ends is None else np.array([0.0, 1.0])
+    return [
+        Answer(float(bound[place]), found[place], ConditionalProof(multipliers[place, None], cuts))
+        for place in range(count)
+    ]
 
 
 def parity_answers(batch: Batch, which: Integers, rho: Floats, tol: float) -> list[Answer]:
