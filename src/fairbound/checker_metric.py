@@ -37,13 +37,16 @@ def missing_reasons(whole: Whole) -> Iterator[str]:
     if expected is None:
         yield f"the metric {str(name)[:60]!r} cannot be asked of this population"
         return
-    if [documents[0]["question"]["objective"] for documents in whole.parts] != expected:
-        yield "the statements are not those that the metric is made of"
+    for number in range(len(whole.claims)):  # of every radius, not of the first alone
+        if [documents[number]["question"]["objective"] for documents in whole.parts] != expected:
+            yield "the statements are not those that the metric is made of"
     asked = {canonical({**d["question"], "objective": None, "rho": None}) for part in whole.parts for d in part}
     if len(asked) > 1:
         yield "the statements answer different questions"
-    errors = [0 if level is None else 1 - Fraction(level) for level in _confidences(whole)]
-    if sum(errors) > (0 if whole.confidence is None else 1 - Fraction(whole.confidence)):
+    levels = [documents[0]["question"]["confidence"] for documents in whole.parts]
+    if any((level is None) != (whole.confidence is None) for level in levels):
+        yield "a confidence is claimed of statements that know nothing of a sample, or the other way round"
+    elif whole.confidence is not None and sum(1 - Fraction(level) for level in levels) > 1 - Fraction(whole.confidence):
         yield "the statements do not hold together at the claimed confidence"
     worst = min if whole.lower else max
     for number, claim in enumerate(whole.claims):
@@ -53,12 +56,8 @@ def missing_reasons(whole: Whole) -> Iterator[str]:
         bound, attained = (worst(d["claim"][key] for d in parts) for key in ("bound", "attained"))
         if claim["bound"] > bound if whole.lower else claim["bound"] < bound:
             yield f"the claimed bound {claim['bound']!r} does not follow: the worst statement gives {bound!r}"
-        if claim["attained"] < attained if whole.lower else claim["attained"] > attained:
+        if claim["attained"] != attained:
             yield f"the attained value {claim['attained']!r} is not that of any statement; the worst is {attained!r}"
-
-
-def _confidences(whole: Whole) -> list[float | None]:
-    return [documents[0]["question"]["confidence"] for documents in whole.parts]
 
 
 def _expected(name: Any, group: Any, population: dict[str, Any]) -> list[dict[str, Any]] | None:
@@ -68,6 +67,8 @@ def _expected(name: Any, group: Any, population: dict[str, Any]) -> list[dict[st
         return None
     selects = OF_GROUPS[name] if name in OF_GROUPS else OF_PAIRS[name][0]
     if selects and population["loss"] != SELECTED:
+        return None
+    if name in OF_PAIRS and group is not None:
         return None
     if name in OF_GROUPS:
         chosen = [s for s in groups if group is None or canonical(population["groups"][s]) == canonical(group)]
@@ -94,8 +95,13 @@ def _objective(plus: int, minus: int | None, label: int | None, inside: bool, ra
 def describe_objective(document: dict[str, Any]) -> str:
     """Name the groups and the label of a statement."""
     objective, population = document["question"]["objective"], document["population"]
-    names = [population["groups"][objective[key]] for key in ("plus", "minus") if objective[key] is not None]
-    said = f"group {names[0]!r}" if len(names) == 1 else f"groups {names[0]!r} and {names[1]!r}"
+    names = [_named(population["groups"], objective[key]) for key in ("plus", "minus") if objective[key] is not None]
+    said = f"group {names[0]}" if len(names) == 1 else f"groups {names[0]} and {names[1]}"
     if objective["label"] is not None:
-        said += f", label {'' if objective['inside'] else 'not '}{population['labels'][objective['label']]!r}"
+        said += f", label {'' if objective['inside'] else 'not '}{_named(population['labels'], objective['label'])}"
     return said
+
+
+def _named(names: list[Any], number: int) -> str:
+    """Return a name, or what there is in its place: strangers write what they like."""
+    return repr(names[number]) if number < len(names) else f"number {number} (there is none)"
