@@ -81,7 +81,7 @@ def _mirrored(population: dict[str, Any]) -> tuple[arb, dict[str, Any]]:
 
 
 def conditional_bounds(case: Compared, proof: dict[str, Any]) -> list[arb]:
-    """Evaluate the bounds of docs/metrics.md, one for each piece; the pieces must cover all shares of the first part."""
+    """Evaluate the bounds of docs/metrics.md, one for each piece; pieces must cover all shares of the first part."""
     pieces, cuts = proof["theta"], proof["cuts"]
     ends = len(case.parts)
     if any(len(piece) != ends for piece in pieces):

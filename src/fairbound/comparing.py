@@ -66,8 +66,8 @@ def compare(asked: Sequence[Compared], rhos: Sequence[Floats], tol: float, budge
         )
         for index, answer in zip(left, found, strict=True):
             answers[index] = answer
-    # No mean exceeds the largest ceiling, and nothing negative is subtracted. Objectives have ceilings of their own: what
-    # stands in for a sample depends on which values are subtracted.
+    # No mean exceeds the largest ceiling, and nothing negative is subtracted. Objectives have ceilings of their own:
+    # what stands in for a sample depends on which values are subtracted.
     tops = [float(one.plain.ceiling.max()) for one in asked]
     done = iter([replace(a, bound=min(a.bound, tops[n])) for n, a in zip(which, answers, strict=True) if a is not None])
     return [[next(done) for _ in rho] for rho in rhos]

@@ -28,8 +28,8 @@ from fairbound.saddle import Derivatives, GlobalRows, LocalRows, diagonal
 class ConditionalSaddle:
     """A batch of these programs: ``root`` = sqrt(part p) and ``value`` (N, S, C, J), ``ceiling`` (N, S, C).
 
-    Local variables: theta_s1 .. theta_sC, k_s. Global: lam, nu_k, floor_k (with a limit on the groups), floor_r (with one on
-    the labels), the shares r_y within their parts, and nu of each part; a part of one label has the share 1 and neither.
+    Local variables: theta_s1 .. theta_sC, k_s. Global: lam, nu_k, floor_k (with a limit on the groups), floor_r (with
+    one on the labels), the shares r_y within their parts, and nu of each part; a part of one label has neither.
     ``cap`` limits lam, so that programs that no distribution satisfies stay bounded; any multipliers will do.
     """
 

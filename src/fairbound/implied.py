@@ -23,12 +23,12 @@ class ImpliedParity:
     equalized_odds_difference: float
 
 
-def implied_parity(certificate: Certificate) -> ImpliedParity:
+def implied_parity(certificate: object) -> ImpliedParity:
     """Return what a certificate of the metric ``cell_loss`` implies of demographic parity and equalised odds.
 
     If no group's rows of any label are classified wrongly more often than epsilon, then among the rows of a label the
     rates at which a model predicts some label all lie in [0, epsilon] or in [1 - epsilon, 1], so that they differ by at
-    most epsilon between groups; and with equal base rates so do the groups' selection rates (the paper's Proposition 1).
+    most epsilon between groups; with equal base rates so do the groups' selection rates (Proposition 1 of the paper).
     A certificate of the metric itself, ``certify(..., metric="equalized_odds_difference")``, is never larger.
 
     Examples
