@@ -20,6 +20,7 @@ PARTS = {
     "clarabel": "benchmarks.versus_clarabel",
     "sampling": "benchmarks.sampling",
     "frames": "benchmarks.frames",
+    "metrics": "benchmarks.metrics",
 }
 
 
