@@ -31,7 +31,7 @@ def run(quick: bool) -> None:
         ratios = []
         for _ in range(1 if quick else 7):
             base, _ = timed(ask, repeat=3)
-            duration, curve = timed(partial(ask, metric=metric), repeat=2)  # type: ignore[arg-type]  # a known name
+            duration, curve = timed(partial(ask, metric=metric), repeat=2)
             ratios.append((duration / base, duration, base))
         ratio, duration, base = statistics.median_low(ratios)
         table.row(metric, seconds(duration), seconds(base), times(ratio), *_tightness(curve))

@@ -32,9 +32,16 @@ def ratio_answers(
     jobs = np.arange(len(rho))
     # No factor above one is of interest: of two groups one has the smaller mean.
     factor, attained = np.ones(len(rho)), np.full(len(rho), np.inf)
+    zero = ConditionalProof(scaled(0.0).ceiling[None, None], np.zeros(0))  # means are not negative
     worst: dict[int, Witness] = {}
-    left = jobs
-    for _ in range(TRIALS):
+    proofs: dict[int, tuple[float, ConditionalProof]] = {}
+    for job, answer in enumerate(at_ceiling(Batch([scaled(0.0)], [nearest]), np.zeros_like(jobs), rho)):
+        ratio = 1.0 if answer is None else attained_ratio(plain, answer.witness, groups)
+        if answer is not None and ratio <= 0.0:  # the mean of b can be zero: no ratio is kept
+            attained[job], worst[job], proofs[job] = ratio, answer.witness, (0.0, zero)
+    open_ = np.array([job for job in jobs if job not in proofs], dtype=np.int64)
+    left = open_
+    for _ in range(TRIALS if len(open_) else 0):
         for job, answer in zip(left, _solved(scaled, factor[left], nearest, rho[left], tol), strict=True):
             ratio = attained_ratio(plain, answer.witness, groups)
             if ratio < attained[job] or job not in worst:
@@ -43,9 +50,8 @@ def ratio_answers(
         factor = np.clip(np.minimum(attained, factor), 0.0, 1.0)
         if not len(left):
             break
-    proofs: dict[int, tuple[float, ConditionalProof]] = {}
-    left = jobs
-    for step in LOWERINGS:
+    left = open_
+    for step in LOWERINGS if len(open_) else ():
         tried = np.maximum(factor[left] - step * tol, 0.0)
         for job, t, answer in zip(left, tried, _solved(scaled, tried, nearest, rho[left], tol), strict=True):
             if answer.bound <= 0.0 and isinstance(answer.proof, ConditionalProof):
@@ -53,7 +59,6 @@ def ratio_answers(
         left = np.array([job for job in left if job not in proofs], dtype=np.int64)
         if not len(left):
             break
-    zero = ConditionalProof(scaled(0.0).ceiling[None, None], np.zeros(0))  # means are not negative
     return [
         Answer(bound, worst[job], proof)
         for job, (bound, proof) in ((job, proofs.get(job, (0.0, zero))) for job in range(len(rho)))
@@ -65,9 +70,7 @@ def _solved(
 ) -> list[Answer]:
     """Answer for each factor at its radius."""
     batch = Batch([scaled(float(t)) for t in factor], [nearest] * len(factor))
-    which = np.arange(len(factor))
-    empty = at_ceiling(batch, which, rho)
-    return [a or b for a, b in zip(empty, parity_answers(batch, which, rho, 0.01 * tol), strict=True)]
+    return parity_answers(batch, np.arange(len(factor)), rho, 0.01 * tol)
 
 
 def attained_ratio(problem: Problem, witness: Witness, groups: tuple[int, int]) -> float:
