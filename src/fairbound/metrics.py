@@ -13,6 +13,7 @@ from typing import Literal
 from fairbound.errors import InputError, listed, shown
 from fairbound.objective import Objective
 from fairbound.population import Population
+from fairbound.wording import wording
 
 MetricName = Literal[
     "loss",
@@ -125,6 +126,22 @@ METRICS: dict[str, Metric] = {
         ),
     )
 }
+
+
+def objective_sentence(population: Population, objective: Objective) -> str:
+    """Say what is bounded, in the user's names."""
+    mean = wording(population).mean_words
+    plus = f"group {population.groups[objective.plus]!r}"
+    where = ""
+    if objective.label is not None:
+        label = population.labels[objective.label]
+        where = f" among the rows {'of' if objective.inside else 'of any label but'} label {label!r}"
+    if objective.minus is None:
+        return f"What is bounded is the {mean} of {plus}{where}."
+    minus = f"group {population.groups[objective.minus]!r}"
+    if objective.ratio:
+        return f"What is bounded, from below, is the {mean} of {minus} divided by that of {plus}; at most 1 counts."
+    return f"What is bounded is the {mean} of {plus} minus that of {minus}{where}."
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from fairbound.certificate import Certificate
 from fairbound.comparing import Compared, compare
 from fairbound.errors import InputError, shown
 from fairbound.general import GeneralSaddle, solve_general
-from fairbound.metrics import MetricName
+from fairbound.metrics import MetricName, objective_sentence
 from fairbound.nearest import NearestFair, nearest_shares
 from fairbound.objective import Objective
 from fairbound.orientation import oriented_stand_in
@@ -182,6 +182,8 @@ class Question:
             "Hellinger distance from the data's distribution P is at most rho.",
             (self.population if self.stand_in is None else self.stand_in.population).describe(self.shift),
         ]
+        if self.objective is not None:
+            sentences.insert(1, objective_sentence(self.population, self.objective))
         if self.shift == "sensitive":
             sentences.append(
                 "Sensitive shifting: inside each cell of group and label Q equals P; only the masses of the cells move."
