@@ -23,6 +23,7 @@ from fairbound.document import (
     write_sampling,
     write_witness,
 )
+from fairbound.metrics import metric_sentence, objective_sentence
 from fairbound.notebook import html_details, html_paragraph, html_table
 from fairbound.objective import Objective
 from fairbound.overview import change_rows
@@ -261,9 +262,16 @@ def combined(
     """Return the certificate of a metric from those of its objectives; the worst of them leads."""
     worst = min if parts[0].lower else max
     first = worst(parts, key=lambda c: c.bound)
-    attained = worst(c.attained for c in parts)
+    about = metric_sentence(first.population, metric, group)
+    own = objective_sentence(first.population, parts[0].objective) if parts[0].objective else about
     return replace(
-        first, attained=attained, confidence=confidence, metric=metric, group=group, comparisons=tuple(parts)
+        first,
+        attained=worst(c.attained for c in parts),
+        confidence=confidence,
+        assumptions=tuple(about if sentence == own else sentence for sentence in parts[0].assumptions),
+        metric=metric,
+        group=group,
+        comparisons=tuple(parts),
     )
 
 

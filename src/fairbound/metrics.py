@@ -144,6 +144,17 @@ def objective_sentence(population: Population, objective: Objective) -> str:
     return f"What is bounded is the {mean} of {plus} minus that of {minus}{where}."
 
 
+def metric_sentence(population: Population, metric: str, group: Hashable | None) -> str:
+    """Say what a metric is, in the user's names."""
+    found = METRICS.get(metric)
+    words = repr(metric) if found is None else found.words
+    chosen = f" {group!r}" if group is not None else ""
+    positive = f" of {population.positive!r}" if population.positive is not None else ""
+    lower = ", from below," if found is not None and found.lower else ""
+    words = words.replace("of a group", f"of the group{chosen}") if chosen else words
+    return f"What is bounded{lower} is {words}{positive}."
+
+
 @dataclass(frozen=True)
 class Chosen:
     """A metric, chosen for a population: what it looks at, and the objectives to bound.
