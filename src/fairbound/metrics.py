@@ -149,7 +149,7 @@ def metric_sentence(population: Population, metric: str, group: Hashable | None)
     found = METRICS.get(metric)
     words = repr(metric) if found is None else found.words
     chosen = f" {group!r}" if group is not None else ""
-    positive = f" of {population.positive!r}" if population.positive is not None else ""
+    positive = f"; positive is a prediction of {population.positive!r}" if population.positive is not None else ""
     lower = ", from below," if found is not None and found.lower else ""
     words = words.replace("of a group", f"of the group{chosen}") if chosen else words
     return f"What is bounded{lower} is {words}{positive}."
