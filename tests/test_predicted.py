@@ -331,10 +331,18 @@ def test_a_loss_of_ones_own_that_takes_labels() -> None:
     double = Loss("wrong", 2.0, "labels")
     population = Population.from_predictions([0, 1, 0, 1], [0, 0, 1, 1], sensitive_features=list("aabb"), loss=double)
     assert (population.ceiling, population.loss, population.selecting().ceiling) == (2.0, 0.5, 1.0)
-    with pytest.raises(InputError, match=r"1\.0 is outside \[0, 0\.5\]"):
+    with pytest.raises(InputError, match=r"1, above the ceiling 0\.5 of 'half'"):
         Population.from_predictions(
             [0, 1, 0, 1], [0, 0, 1, 1], sensitive_features=list("aabb"), loss=Loss("half", 0.5, "labels")
         )
+
+
+@each_engine
+def test_a_wrong_label_costs_no_more_than_the_ceiling(engine: str) -> None:
+    frame = ENGINES[engine](rows(300))
+    columns: Any = {"label": "income", "group": "sex", "prediction": "predicted"}
+    with pytest.raises(InputError, match=r"1, above the ceiling 0\.5 of 'half'"):
+        Population.from_frame(frame, **columns, loss_name=Loss("half", 0.5, "labels"))
 
 
 @pytest.mark.parametrize("region", ["sphere", "hoeffding"])
