@@ -220,6 +220,11 @@ SPOILT: dict[str, tuple[tuple[str, ...], Callable[[Document], object], str]] = {
         put("population", "loss", value="zero_one"),
         "nothing between",
     ),
+    "not a selection": (
+        ("losses, general", "losses, sensitive", "hoeffding, general"),
+        put("population", "loss", value="selected"),
+        "'selected' is 0 or the ceiling, and nothing between",
+    ),
     "mended": (KINDS, lambda d: None, "none"),
 }
 

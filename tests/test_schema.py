@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -52,6 +53,9 @@ SAMPLE = Population.from_losses([(i * i % 53) / 53 for i in range(200)], [0, 1] 
 ERRORS = Population.from_losses(
     [i % 7 == 0 for i in range(200)], [i % 3 % 2 for i in range(200)], loss_name="zero_one", **SEEN
 )
+SELECTED = Population.from_predictions(
+    [i % 3 % 2 for i in range(200)], [i % 7 % 2 for i in range(200)], sensitive_features=list("aabb") * 50
+).selecting()
 
 #: A real document of every kind.
 DOCUMENTS: dict[str, Callable[[], str]] = {
@@ -90,6 +94,9 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "sphere, errors": lambda: certify(ERRORS, 0.1, confidence=0.9).to_json(),
     "hoeffding, general": lambda: certify(SAMPLE, 0.1, confidence=0.9, region="hoeffding").to_json(),
     "sphere curve": lambda: certify_curve(ERRORS, [0.0, 0.1, 0.3], confidence=0.9).to_json(),
+    "selections": lambda: certify(SELECTED, 0.3).to_json(),
+    "selections without a label": lambda: certify(replace(SELECTED, positive=None), 0.3).to_json(),
+    "selections, sphere": lambda: certify(SELECTED, 0.1, confidence=0.9, shift="sensitive", tol=1e-1).to_json(),
     "curve": lambda: certify_curve(MEAN, [0.01, 0.1, 0.3]).to_json(),
     "sensitive curve": lambda: certify_curve(MEAN, [0.01, 0.02, 0.3], shift="sensitive", tol=1e-2).to_json(),
 }
@@ -375,6 +382,7 @@ UNSAYABLE = (
         "general, losses",
         "sensitive, limits",
         "observed support",
+        "selections",
         "curve",
         "sphere, general",
         "sphere, sensitive",

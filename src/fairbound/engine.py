@@ -55,7 +55,7 @@ def tally_lazy(frame: Lazy, columns: Columns) -> Tally:
     rows = found["n"].to_numpy().astype(np.float64)
     weight = rows if exponent is None else _weights(found, rows, exponent)
     if columns.prediction is not None:
-        named = number_names(found["p"].to_list())
+        named = number_names(found["p"].to_list(), declared_order(frame, str(columns.prediction)))
         codes = aligned(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", named)
         predicted = count_predicted(codes, labels, groups, weight)
         table = predicted.errors

@@ -23,7 +23,7 @@ from fairbound.overview import cell_rows
 from fairbound.predicted import Predicted, find_positive, given_rates
 from fairbound.predictions import predicted_labels, probabilities
 from fairbound.problem import Problem
-from fairbound.tally import Tally, check_finite, check_two_valued, read_ceiling, tally_arrays
+from fairbound.tally import Tally, check_finite, check_table, read_ceiling, tally_arrays
 from fairbound.wording import SELECTED, TWO_VALUED, wording
 
 
@@ -398,7 +398,7 @@ class Population:
     @classmethod
     def _of(cls, tally: Tally, *, some_absent: tuple[bool, bool] = (False, False)) -> Population:
         """Make a population of what was counted; declared groups and labels may be absent."""
-        check_two_valued(tally)
+        check_table(tally)
         names, weight = (tally.groups, tally.labels), tally.table.weight.sum(axis=2)
         check_mass(*names, weight, some_absent)
         population = cls(*names, weight, tally.table, tally.ceiling, tally.rows, tally.loss_name, tally.excluded_rows)
@@ -406,11 +406,8 @@ class Population:
 
     def describe(self, shift: str) -> str:
         """Say in a sentence what is used of the losses."""
-        if shift == "sensitive":
-            usual = "Of the losses only the mean of each cell matters under sensitive shifting."
-        else:
-            usual = self.knowledge.sentence
-        return wording(self).meaning or usual
+        means = "Of the losses only the mean of each cell matters under sensitive shifting."
+        return wording(self).meaning or (means if shift == "sensitive" else self.knowledge.sentence)
 
     def problem(
         self, shift: str, support: str, empty_cells: str, group_skew: float | None, label_skew: float | None

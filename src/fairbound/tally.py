@@ -47,7 +47,6 @@ def tally_rows(
     """
     predicted = None
     if isinstance(values, Categories):
-        check_losses(np.array([0.0, 1.0]), ceiling, loss_name)
         predicted = count_predicted(values, labels, groups, weight)
         table = predicted.errors
     else:
@@ -106,13 +105,17 @@ def check_losses(losses: Floats, top: float, loss_name: str) -> None:
         raise InputError(message)
 
 
-def check_two_valued(tally: Tally) -> None:
-    """Refuse what an engine has counted under a name that says two-valued if it is not."""
-    table, top = tally.table, tally.ceiling
-    between = (table.weight > 0) & ((table.low != table.high) | ((table.low != 0) & (table.low != top)))
-    if tally.loss_name in TWO_VALUED and between.any():
+def check_table(tally: Tally) -> None:
+    """Refuse the same in what was counted without looking at the rows one by one."""
+    table, top, name = tally.table, tally.ceiling, tally.loss_name
+    used = table.weight > 0
+    if (used & (table.high > top)).any():
+        message = f"a loss is {table.high[used].max():g}, above the ceiling {top:g} of {name!r}; raise its ceiling"
+        raise InputError(message)
+    between = used & ((table.low != table.high) | ((table.low != 0) & (table.low != top)))
+    if name in TWO_VALUED and between.any():
         loss = table.mean_loss[between][0]
-        message = f"a loss is near {loss:g}, neither 0 nor {top:g}; choose another loss_name than {tally.loss_name!r}"
+        message = f"a loss is near {loss:g}, neither 0 nor {top:g}; choose another loss_name than {name!r}"
         raise InputError(message)
 
 

@@ -92,7 +92,12 @@ def wording(population: Valued) -> Wording:
         rate = "selection rate" if label is None else f"selection rate of {label}"
         counted = "selects" if label is None else f"predicts as {label}"
         return Wording(
-            *(rate, rate, rate, rate, "selection rate", rate),
+            words=rate,
+            subject=rate,
+            label=rate,
+            axis=rate,
+            column="selection rate",
+            mean_words=rate,
             one="rate",
             many="rates",
             worst="largest rate",
@@ -104,7 +109,12 @@ def wording(population: Valued) -> Wording:
     name = short_name(population.loss_name)
     words = LOSS_WORDS.get(population.loss_name) or name
     return Wording(
-        words, f"{name} of the model", f"loss {name}", f"expected loss ({name})", f"mean {name}", f"mean {words}"
+        words=words,
+        subject=f"{name} of the model",
+        label=f"loss {name}",
+        axis=f"expected loss ({name})",
+        column=f"mean {name}",
+        mean_words=f"mean {words}",
     )
 
 
