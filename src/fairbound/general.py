@@ -51,34 +51,36 @@ class GeneralSaddle:
         border = np.zeros((c + 1, size))
         border[c, c + 3] = -1.0  # k_s >= floor_k
         offset = np.zeros(c + 1)
-        sign = np.r_[np.ones(c), -1.0]
+        sign = np.ones(c + 1)
+        sign[c] = -1.0
         if self.groups.skew is not None:  # k_s <= floor_k + g
             local = np.vstack([local, -local[c]])
             border = np.vstack([border, -border[c]])
             offset, sign = np.r_[offset, -self.groups.width], np.r_[sign, -1.0]
         near = LocalRows(local[None, None], border[None, None], offset[None, None], sign)
 
-        labels = np.zeros((c, size))
-        labels[np.arange(c), 1 + np.arange(c)] = 1.0
+        rest = np.eye(size)[[0, c + 3, c + 4, *range(1, c + 1)]]
+        labels = rest[3:]
         labels[:, c + 4] = -1.0  # r_y >= floor_r
-        single = np.eye(size)[[0, c + 3, c + 4]]
-        rest = np.vstack([single, labels])
-        offset, sign = np.zeros(len(rest)), np.r_[1.0, -np.ones(len(rest) - 1)]
+        offset, sign = np.zeros(len(rest)), -np.ones(len(rest))
+        sign[0] = 1.0
         if self.labels.skew is not None:
             rest = np.vstack([rest, -labels])
             offset, sign = np.r_[offset, np.full(c, -self.labels.width)], np.r_[sign, -np.ones(c)]
         return near, GlobalRows(rest[None], offset[None], sign)
 
     def start(self) -> tuple[Floats, Floats]:
-        """Uniform shares, multipliers of the size of the ceiling."""
+        """Shares not far from P's, multipliers of the size of the ceiling."""
         n, s, c, size = self.shape
-        local = np.full((n, s, c + 1), 1.0 / c)
-        local[..., c] = 1.0 / s
+        weight = self.root * self.root
+        mass = weight.sum(axis=2)
+        k, floor_k = self.groups.interior(mass.sum(axis=1))
+        r, floor_r = self.labels.interior(mass.sum(axis=0))
+        local = np.empty((n, s, c + 1))
+        local[..., :c], local[..., c] = r, k
         glob = np.zeros((n, size))
-        glob[:, 1 : c + 1] = 1.0 / c
-        glob[:, c + 3] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
-        glob[:, c + 4] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
-        glob[:, 0] = (self.tau + 0.01) / (self.root**2 / (self.deficit + 1.0)).sum()
+        glob[:, 0] = (self.tau + 0.01) / (weight / (self.deficit + 1.0)).sum()
+        glob[:, 1 : c + 1], glob[:, c + 3], glob[:, c + 4] = r, floor_k, floor_r
         return local, glob
 
     def _split(self, local: Floats, glob: Floats) -> tuple[Floats, Floats, Floats]:
@@ -90,50 +92,64 @@ class GeneralSaddle:
         phi, lam, r = self._split(local, glob)
         return lam * self.root / (self.deficit + (phi / r)[..., None]) + 1e-12
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
-        """Differentiate; the sums over atoms are all of the work."""
+    @cached_property
+    def _constant(self) -> Derivatives:
+        """The second derivatives of the bilinear terms, and room for the others."""
         n, s, c, size = self.shape
-        phi, lam, r = self._split(local, glob)
-        k = local[..., c]
-        ratio, per = phi / r, 1.0 / r
-        inverse = 1.0 / (self.deficit + ratio[..., None])
-        squared, pull = inner * inner, self.root * inverse
-        curved = squared * inverse
-        squared_sum, curve_sum, slope_sum = squared.sum(-1), curved.sum(-1), (pull * inner).sum(-1)
-        overlap = (pull * self.root).sum((1, 2, 3))
-        mass = 2.0 * lam[..., 0] * slope_sum - squared_sum  # x^2 to first order in the distance from the best x
-
-        g_local = np.empty((n, s, c + 1))
-        g_local[..., :c] = k[..., None] - mass * per
-        g_local[..., c] = phi.sum(-1) - glob[:, c + 1, None]
-        g_glob = np.zeros((n, size))
-        g_glob[:, 0] = 2.0 * (glob[:, 0] * overlap - self.tau)
-        g_glob[:, 1 : c + 1] = (mass * ratio * per).sum(1) - glob[:, c + 2, None]
-        g_glob[:, c + 1] = 1.0 - k.sum(1)
-        g_glob[:, c + 2] = 1.0 - glob[:, 1 : c + 1].sum(1)
-
-        square = per * per
         local_local = np.zeros((n, s, c + 1, c + 1))
-        diagonal(local_local[..., :c, :c])[...] = 2.0 * curve_sum * square
         local_local[..., :c, c] = local_local[..., c, :c] = 1.0
         local_glob = np.zeros((n, s, c + 1, size))
-        local_glob[..., :c, 0] = -2.0 * slope_sum * per
-        diagonal(local_glob[..., :c, 1 : c + 1])[...] = (squared_sum - 2.0 * curve_sum * ratio) * square
         local_glob[..., c, c + 1] = -1.0
         corner = np.zeros((n, size, size))
-        corner[:, 0, 0] = 2.0 * overlap
-        corner[:, 0, 1 : c + 1] = corner[:, 1 : c + 1, 0] = 2.0 * (slope_sum * ratio * per).sum(1)
-        bent = ratio * (curved * self.deficit).sum(-1) * square
-        diagonal(corner[:, 1 : c + 1, 1 : c + 1])[...] = -2.0 * bent.sum(1)
         corner[:, 1 : c + 1, c + 2] = corner[:, c + 2, 1 : c + 1] = -1.0
-        return Derivatives(g_local, g_glob, local_local, local_glob, corner)
+        return Derivatives(np.zeros((n, s, c + 1)), np.zeros((n, size)), local_local, local_glob, corner)
+
+    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+        """Differentiate; the sums over atoms are all of the work. The arrays are written anew by the next call."""
+        n, s, c, _ = self.shape
+        phi, lam, r = self._split(local, glob)
+        k = local[..., c:]
+        per = np.empty((n, s, c))
+        per[...] = 1.0 / r
+        ratio = phi * per
+        inverse = 1.0 / (self.deficit + ratio[..., None])
+        pull = self.root * inverse
+        overlap = 2.0 * (self.root * pull).sum((1, 2, 3))
+        terms = np.empty((4, *inner.shape))
+        np.multiply(pull, inner, out=terms[0])
+        np.multiply(inner, inner, out=terms[1])
+        np.multiply(terms[1], inverse, out=terms[2])
+        np.multiply(terms[2], self.deficit, out=terms[3])
+        slope, square, curve, bent = terms.sum(-1)
+        twice = 2.0 * per
+        slope, square, twice = twice * slope, per * square, twice * per
+        curve, bent = twice * curve, twice * bent
+        mass = lam[..., 0] * slope - square  # x^2 / r to first order in the distance from the best x
+
+        found = self._constant
+        found.local[..., :c] = k - mass
+        found.local[..., c] = phi.sum(-1) - glob[:, c + 1, None]
+        found.glob[:, 0] = glob[:, 0] * overlap - 2.0 * self.tau
+        found.glob[:, 1 : c + 1] = (mass * ratio).sum(1) - glob[:, c + 2, None]
+        found.glob[:, c + 1] = 1.0 - k.sum((1, 2))
+        found.glob[:, c + 2] = 1.0 - r.sum((1, 2))
+
+        diagonal(found.local_local[..., :c, :c])[...] = curve
+        found.local_glob[..., :c, 0] = -slope
+        diagonal(found.local_glob[..., :c, 1 : c + 1])[...] = per * square - curve * ratio
+        corner = found.glob_glob
+        corner[:, 0, 0] = overlap
+        corner[:, 0, 1 : c + 1] = corner[:, 1 : c + 1, 0] = (slope * ratio).sum(1)
+        diagonal(corner[:, 1 : c + 1, 1 : c + 1])[...] = -(bent * ratio).sum(1)
+        return found
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """Newton step of x."""
         local, glob, x = at
         phi, lam, r = self._split(local, glob)
         d_phi, d_lam, d_r = self._split(*step)
-        ratio, d_ratio = phi / r, d_phi / r - phi * d_r / r**2
+        ratio = phi / r
+        d_ratio = (d_phi - ratio * d_r) / r
         return (self.root * (d_lam + lam) - x * d_ratio[..., None]) / (self.deficit + ratio[..., None]) - x
 
     def settled(self, local: Floats, glob: Floats) -> Booleans:
@@ -147,16 +163,21 @@ class GeneralSaddle:
 
 @dataclass(frozen=True)
 class GeneralSolution:
-    """Multipliers (phi of shape (N, S, C), r, lam) and the shares k that go with them; unit ceiling."""
+    """Multipliers (phi of shape (N, S, C), r, lam) and the shares k that go with them; unit ceiling.
+
+    ``state`` is where the solver stopped.
+    """
 
     phi: Floats
     lam: Floats
     group_share: Floats
     label_share: Floats
+    state: Floats
 
 
-def solve_general(problem: GeneralSaddle, accuracy: float) -> GeneralSolution:
-    """Solve a batch."""
+def solve_general(problem: GeneralSaddle, accuracy: float, state: Floats | None = None) -> GeneralSolution:
+    """Solve a batch, or go on from where it was left."""
     c = problem.shape[2]
-    point = saddle.solve(problem, accuracy=accuracy)
-    return GeneralSolution(point.local[..., :c], point.glob[:, 0], point.local[..., c], point.glob[:, 1 : c + 1])
+    point = saddle.solve(problem, accuracy=accuracy, state=state)
+    phi, k = point.local[..., :c], point.local[..., c]
+    return GeneralSolution(phi, point.glob[:, 0], k, point.glob[:, 1 : c + 1], point.state)

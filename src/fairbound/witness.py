@@ -121,7 +121,7 @@ def _suggestions(problem: Problem, mass: Floats, eta: Floats, lam: Floats) -> tu
     """
     atoms = problem.lower
     present = atoms.probability > 0
-    gap = np.where(present, np.maximum(eta[..., None] - atoms.loss, 1e-300), 1.0)
+    gap = np.where(present, np.maximum(eta[..., None] - atoms.loss, 1e-100), 1.0)
     raw = np.where(present, atoms.probability * (lam[:, None, None, None] / gap) ** 2, 0.0)
     total = raw.sum(axis=-1)
     if not problem.unseen:  # all of a cell's mass stays on its atoms
