@@ -27,7 +27,7 @@ from fairbound.saddle import Derivatives, GlobalRows, LocalRows, diagonal
 class GeneralSaddle:
     """A batch of these programs that differ in ``tau`` only; losses in units of the ceiling.
 
-    ``root`` is the square root of the class probabilities and ``deficit`` is D, both of shape (S, C, J).
+    ``root`` is the square root of the class probabilities and ``deficit`` is D, both of shape (1, S, C, J).
     Local variables: phi_s1 .. phi_sC, k_s. Global: lam, r_1 .. r_C, nu_k, nu_r, floor_k, floor_r.
     """
 
@@ -40,7 +40,7 @@ class GeneralSaddle:
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Return (problems, groups, labels, global variables)."""
-        s, c, _ = self.root.shape
+        _, s, c, _ = self.root.shape
         return len(self.tau), s, c, c + 5
 
     @cached_property
@@ -73,9 +73,8 @@ class GeneralSaddle:
         """Shares not far from P's, multipliers of the size of the ceiling."""
         n, s, c, size = self.shape
         weight = self.root * self.root
-        mass = weight.sum(axis=2)
-        k, floor_k = self.groups.interior(mass.sum(axis=1))
-        r, floor_r = self.labels.interior(mass.sum(axis=0))
+        k, floor_k = self.groups.interior(weight.sum(axis=(0, 2, 3)))
+        r, floor_r = self.labels.interior(weight.sum(axis=(0, 1, 3)))
         local = np.empty((n, s, c + 1))
         local[..., :c], local[..., c] = r, k
         glob = np.zeros((n, size))
@@ -94,7 +93,10 @@ class GeneralSaddle:
 
     @cached_property
     def _constant(self) -> Derivatives:
-        """The second derivatives of the bilinear terms, and room for the others."""
+        """The second derivatives of the bilinear terms, and room for the others.
+
+        Shares add up to one at the start, so they do after every step: the derivatives by nu_k and nu_r stay zero.
+        """
         n, s, c, size = self.shape
         local_local = np.zeros((n, s, c + 1, c + 1))
         local_local[..., :c, c] = local_local[..., c, :c] = 1.0
@@ -107,8 +109,7 @@ class GeneralSaddle:
     def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
         """Differentiate; the sums over atoms are all of the work. The arrays are written anew by the next call."""
         n, s, c, _ = self.shape
-        phi, lam, r = self._split(local, glob)
-        k = local[..., c:]
+        phi, _, r = self._split(local, glob)
         per = np.empty((n, s, c))
         per[...] = 1.0 / r
         ratio = phi * per
@@ -120,27 +121,30 @@ class GeneralSaddle:
         np.multiply(inner, inner, out=terms[1])
         np.multiply(terms[1], inverse, out=terms[2])
         np.multiply(terms[2], self.deficit, out=terms[3])
-        slope, square, curve, bent = terms.sum(-1)
+        sums = terms.dot(np.ones(terms.shape[-1]))
+        slope, square, curve, bent = sums
         twice = 2.0 * per
-        slope, square, twice = twice * slope, per * square, twice * per
-        curve, bent = twice * curve, twice * bent
-        mass = lam[..., 0] * slope - square  # x^2 / r to first order in the distance from the best x
+        slope *= twice
+        square *= per
+        twice *= per
+        curve *= twice
+        bent *= twice
+        of_slope, of_square, _, of_bent = (sums * ratio).sum(2)  # of each label
 
         found = self._constant
-        found.local[..., :c] = k - mass
-        found.local[..., c] = phi.sum(-1) - glob[:, c + 1, None]
+        lam = glob[:, :1]
+        # To first order in the distance from the best x, the mass x^2 over r is lam slope - square.
+        found.local[..., :c] = local[..., c:] + square - lam[..., None] * slope
+        found.local[..., c] = phi.dot(np.ones(c)) - glob[:, c + 1, None]
         found.glob[:, 0] = glob[:, 0] * overlap - 2.0 * self.tau
-        found.glob[:, 1 : c + 1] = (mass * ratio).sum(1) - glob[:, c + 2, None]
-        found.glob[:, c + 1] = 1.0 - k.sum((1, 2))
-        found.glob[:, c + 2] = 1.0 - r.sum((1, 2))
-
+        found.glob[:, 1 : c + 1] = lam * of_slope - of_square - glob[:, c + 2, None]
         diagonal(found.local_local[..., :c, :c])[...] = curve
         found.local_glob[..., :c, 0] = -slope
         diagonal(found.local_glob[..., :c, 1 : c + 1])[...] = per * square - curve * ratio
         corner = found.glob_glob
         corner[:, 0, 0] = overlap
-        corner[:, 0, 1 : c + 1] = corner[:, 1 : c + 1, 0] = (slope * ratio).sum(1)
-        diagonal(corner[:, 1 : c + 1, 1 : c + 1])[...] = -(bent * ratio).sum(1)
+        corner[:, 0, 1 : c + 1] = corner[:, 1 : c + 1, 0] = of_slope
+        diagonal(corner[:, 1 : c + 1, 1 : c + 1])[...] = -of_bent
         return found
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:

@@ -67,6 +67,7 @@ class MarginalSet:
 
     def interior(self, share: Floats) -> tuple[Floats, float]:
         """Return shares well inside the set, between uniform ones and ``share``, and a floor well below them."""
+        share = share / share.sum()
         spread = float(share.max() - share.min())
         part = min(0.7, 0.5 * self.width / max(spread, 1e-300))
         inner = 1.0 / self.size + part * (share - 1.0 / self.size)

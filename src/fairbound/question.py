@@ -178,7 +178,7 @@ class Question:
 def _usual_budget(problem: Problem) -> int:
     """Return a number of pieces that takes seconds at most: the work per piece grows with the table."""
     smaller = min(problem.groups.size, problem.labels.size)
-    return int(np.clip(4e6 / (problem.upper.probability.size * smaller**2), 4, 2000))
+    return int(min(max(4e6 / (problem.upper.probability.size * smaller**2), 4), 2000))
 
 
 def _general_answers(problem: Problem, nearest: NearestFair, rhos: Floats, axis: Axis, tol: float) -> list[Answer]:
@@ -197,7 +197,7 @@ def _solved(problem: Problem, nearest: NearestFair, rho: Floats, axis: Axis, tol
     """
     scale, upper = problem.scale, problem.upper
     root, deficit = np.sqrt(upper.probability), (scale - upper.loss) / scale
-    saddle = GeneralSaddle(root, deficit, least_affinity(rho), problem.groups, problem.labels)
+    saddle = GeneralSaddle(root[None], deficit[None], least_affinity(rho), problem.groups, problem.labels)
     rough = max(BEST_ACCURACY, ROUGH_ACCURACY * tol / scale)
     found = solve_general(saddle, rough)
     answers = _evaluated(problem, nearest, rho, axis, found)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import Protocol, Self
 
 import numpy as np
@@ -124,10 +123,10 @@ class SaddlePoint:
 
 @dataclass(frozen=True)
 class _Rows:
-    """All inequalities of a batch. Their values are one row of numbers per problem: group by group, then the global rows.
+    """All inequalities of a batch. Their values are a row of numbers per problem: group by group, then the global ones.
 
-    Shapes: block (N or 1, 1, m, n_local); wide (N or 1, 1, m, n_local + n_glob), the block and its border; tall (N or 1,
-    all rows, n_glob), the border of all of them.
+    Shapes: block (N or 1, 1, m, n_local); wide (N or 1, 1, m, n_local + n_glob), the block and its border; tall (N or
+    1, all rows, n_glob), the border of all rows.
     """
 
     block: Floats
@@ -183,16 +182,16 @@ def _newton_direction(
 
 def _views(state: Floats, shapes: list[tuple[int, ...]]) -> list[Floats]:
     """Return the parts of rows of numbers as arrays of given shapes."""
-    ends = list(accumulate(map(math.prod, shapes)))
-    return [
-        state[:, end - math.prod(shape) : end].reshape(len(state), *shape)
-        for end, shape in zip(ends, shapes, strict=True)
-    ]
+    parts, end = [], 0
+    for shape in shapes:
+        start, end = end, end + math.prod(shape)
+        parts.append(state[:, start:end].reshape(len(state), *shape))
+    return parts
 
 
-def _target(path: Floats, step: Floats) -> Floats:
+def _target(path: Floats, step: Floats, least: Floats) -> Floats:
     """Long steps allow an ambitious next target; a short one asks to come back to the centre first."""
-    return path * np.minimum(np.maximum((1.0 - step) ** 1.5, np.minimum(path, LEAST_REMAINDER)), 0.8)
+    return path * np.minimum(np.maximum((1.0 - step) ** 1.5, least), 0.8)
 
 
 def solve(problem: Problem, *, accuracy: float = 1e-14, state: Floats | None = None) -> SaddlePoint:
@@ -212,17 +211,17 @@ def solve(problem: Problem, *, accuracy: float = 1e-14, state: Floats | None = N
     shapes = [part.shape[1:] for part in parts]
     if state is None:
         state = np.concatenate([part.reshape(len(glob), -1) for part in parts], axis=1)
+    state, found = state.copy(), state.copy()
     positive = state.shape[1] - local[0].size - glob[0].size  # so many numbers come first that have to stay positive
     slack, force, inner, local, glob = _views(state, shapes)
     change = np.empty_like(state)
     d_slack, d_force, d_inner, d_local, d_glob = _views(change, shapes)
-    found = state.copy()
     alive = np.arange(len(state))
-    step = np.ones(len(state))
+    step, moving = np.ones(len(state)), True
     with np.errstate(all="ignore"):
         for _ in range(MAX_ITERATIONS):
             path = (slack * force).sum(axis=1) / slack.shape[1]
-            going = (path >= accuracy) & (step > 0) & ~problem.settled(local, glob)
+            going = (path >= accuracy) & moving & ~problem.settled(local, glob)
             if not going.all():
                 found[alive] = state
                 if not going.any():
@@ -232,7 +231,8 @@ def solve(problem: Problem, *, accuracy: float = 1e-14, state: Floats | None = N
                 slack, force, inner, local, glob = _views(state, shapes)
                 d_slack, d_force, d_inner, d_local, d_glob = _views(change, shapes)
                 problem, rows = problem.take(going), rows.take(going)
-            aim = _target(path, step)
+            least = np.minimum(path, LEAST_REMAINDER)
+            aim = _target(path, step, least)
             slope = problem.derivatives(local, glob, inner)
             try:
                 d_local[...], d_glob[...] = _newton_direction(slope, rows, slack, force, aim)
@@ -242,12 +242,12 @@ def solve(problem: Problem, *, accuracy: float = 1e-14, state: Floats | None = N
             d_slack[...] = rows.change(d_local, d_glob)
             d_force[...] = (aim[:, None] - force * d_slack) / slack - force
             fall = (change[:, :positive] / state[:, :positive]).min(axis=1)
-            reach = 1.0 - np.minimum(path, LEAST_REMAINDER)
-            step = np.minimum(1.0, reach / np.maximum(-fall, 1e-300))
-            broken = ~np.isfinite(step)
-            if broken.any():
-                step[broken] = change[broken] = 0.0
+            reach = 1.0 - least
+            step = reach / np.maximum(-fall, reach)
+            moving = step > 0
+            if not moving.all():
+                step[~moving] = change[~moving] = 0.0
             state += step[:, None] * change
     found[alive] = state
-    _, _, _, local, glob = _views(found, shapes)
-    return SaddlePoint(local, glob, found)
+    *_, local, glob = _views(found, shapes)
+    return SaddlePoint(local.copy(), glob.copy(), found)

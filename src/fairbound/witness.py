@@ -113,37 +113,38 @@ def _measure(problem: Problem, mass: Floats, conditional: Floats, unseen: Floats
     return lowered(loss, roundings), lowered(overlap, roundings)
 
 
-def _suggestions(problem: Problem, mass: Floats, eta: Floats, lam: Floats) -> tuple[Floats, Floats]:
-    """Return conditional distributions that the multipliers suggest, with their unseen parts, one or two per radius.
+def _suggestions(
+    problem: Problem, plain: tuple[Floats, Floats], mass: Floats, eta: Floats, lam: Floats
+) -> tuple[Floats, Floats]:
+    """Return conditional distributions to try, with their unseen parts: P's own, then what the multipliers suggest.
 
-    Density ratio ``(lam / (eta - loss))^2``; what is missing to the cell's mass is spread over the atoms, or sits at
-    the ceiling, on P's own atom there if it has one (same loss, and closer to P).
+    That is the density ratio ``(lam / (eta - loss))^2``; what is missing to the cell's mass is spread over the atoms,
+    or sits at the ceiling, on P's own atom there if it has one (same loss, and closer to P).
     """
     atoms = problem.lower
-    present = atoms.probability > 0
-    gap = np.where(present, np.maximum(eta[..., None] - atoms.loss, 1e-100), 1.0)
-    raw = np.where(present, atoms.probability * (lam[:, None, None, None] / gap) ** 2, 0.0)
+    raw = atoms.probability * (lam[:, None, None, None] / np.maximum(eta[..., None] - atoms.loss, 1e-100)) ** 2
     total = raw.sum(axis=-1)
     if not problem.unseen:  # all of a cell's mass stays on its atoms
         raw = np.where((total > 0)[..., None], raw, atoms.probability)
         total = np.where(total > 0, total, problem.mass)
     some = total > 0
-    spread = raw / np.where(some, total, 1.0)[..., None]
-    if not problem.unseen:
-        return _completed(spread[None], np.where(some, 0.0, 1.0)[None])
-    filled = spread * (np.minimum(total, mass) / np.where(mass > 0, mass, 1.0))[..., None]
-    unseen = np.maximum(0.0, 1.0 - filled.sum(axis=-1))
-    at_top = present & (atoms.loss == problem.ceiling[..., None])
-    count = at_top.sum(axis=-1)
-    filled = filled + at_top * (unseen / np.maximum(count, 1))[..., None]
-    return _completed(np.stack([spread, filled]), np.stack([np.where(some, 0.0, 1.0), np.where(count, 0.0, unseen)]))
+    conditional = np.empty((3 if problem.unseen else 2, *raw.shape))
+    unseen = np.zeros(conditional.shape[:-1])
+    conditional[0], unseen[0] = plain
+    conditional[1], unseen[1] = raw / np.where(some, total, 1.0)[..., None], ~some
+    if problem.unseen:
+        filled = conditional[1] * (np.minimum(total, mass) / np.where(mass > 0, mass, 1.0))[..., None]
+        rest = np.maximum(0.0, 1.0 - filled.sum(axis=-1))
+        at_top = (atoms.probability > 0) & (atoms.loss == problem.ceiling[..., None])
+        count = at_top.sum(axis=-1)
+        conditional[2] = filled + at_top * (rest / np.maximum(count, 1))[..., None]
+        unseen[2] = np.where(count, 0.0, rest)
+    return _completed(conditional, unseen)
 
 
 def _completed(conditional: Floats, unseen: Floats) -> tuple[Floats, Floats]:
     """Make each cell's conditional distribution add up to one."""
     total = conditional.sum(axis=-1) + unseen
-    unseen = np.where(total > 0, unseen, 1.0)
-    total = np.where(total > 0, total, 1.0)
     return conditional / total[..., None], unseen / total
 
 
@@ -162,30 +163,25 @@ def build_witnesses(
     some = cell > 0
     plain = _completed(problem.lower.probability / np.where(some, cell, 1.0)[..., None], np.where(some, 0.0, 1.0))
     near = nearest.group_mass[:, None] * nearest.label_mass
-    safest, reach = _measure(problem, near, *plain)
-
     mass = k[:, :, None] * r[:, None]
-    loss, affinity = _measure(problem, mass, *plain)
-    if (affinity < need).any():
-        blend = _blend(affinity, reach, need)[:, None]
+    loss, affinity = _measure(problem, np.concatenate([near[None], mass]), *plain)
+    safest, reach = loss[0], affinity[0]
+    if (affinity[1:] < need).any():
+        blend = _blend(affinity[1:], reach, need)[:, None]
         k = problem.groups.inside((1 - blend) * k + blend * nearest.group_mass)
         r = problem.labels.inside((1 - blend) * r + blend * nearest.label_mass)
         mass = k[:, :, None] * r[:, None]
-        loss, affinity = _measure(problem, mass, *plain)
 
-    # Row 0 keeps P inside the cells; the others are what the multipliers suggest, mixed with row 0 as needed.
-    conditional, unseen = (np.broadcast_to(part, (1, len(rho), *part.shape)) for part in plain)
-    loss, affinity = loss[None], affinity[None]
     if problem.unseen or problem.lower.places > 1:
-        tried = _suggestions(problem, mass, eta, lam)
-        found = _measure(problem, mass, *tried)
-        blend = _blend(found[1], affinity, need)[..., None, None]
-        if blend.any():
-            mixed = (1 - blend[..., None]) * tried[0] + blend[..., None] * plain[0]
-            tried = _completed(mixed, (1 - blend) * tried[1] + blend * plain[1])
-            found = _measure(problem, mass, *tried)
-        conditional, unseen = np.concatenate([conditional, tried[0]]), np.concatenate([unseen, tried[1]])
-        loss, affinity = np.concatenate([loss, found[0]]), np.concatenate([affinity, found[1]])
+        conditional, unseen = _suggestions(problem, plain, mass, eta, lam)
+    else:
+        conditional, unseen = (np.broadcast_to(part, (1, len(rho), *part.shape)) for part in plain)
+    loss, affinity = _measure(problem, mass, conditional, unseen)
+    blend = _blend(affinity, affinity[0], need)[..., None, None]  # Affinity is concave: mix with P's own as needed
+    if blend[1:].any():
+        mixed = (1 - blend[..., None]) * conditional + blend[..., None] * plain[0]
+        conditional, unseen = _completed(mixed, (1 - blend) * unseen + blend * plain[1])
+        loss, affinity = _measure(problem, mass, conditional, unseen)
     best = np.where(affinity >= need, loss, -np.inf).argmax(axis=0), np.arange(len(rho))
     chosen = Witnesses(k, r, mass, conditional[best], unseen[best], loss[best], affinity[best])
     worse = (chosen.affinity < need) | ((chosen.loss < safest) & (reach >= need))
@@ -199,6 +195,5 @@ def build_witnesses(
 
 def _blend(start: Floats, end: Floats, need: Floats) -> Floats:
     """Return the weight of the safer end that lifts a concave affinity from ``start`` to ``need``."""
-    possible = (end > need) & (end > start)
-    weight = (need - start) / np.where(possible, end - start, 1.0) * (1 + 1e-9) + 1e-15
-    return np.where(start >= need, 0.0, np.where(possible, np.minimum(1.0, weight), 1.0))
+    weight = (need - start) / np.maximum(end - start, 1e-300) * (1 + 1e-9) + 1e-15
+    return np.where(start >= need, 0.0, np.minimum(1.0, weight))
