@@ -27,7 +27,7 @@ from fairbound.saddle import Derivatives, GlobalRows, LocalRows, diagonal
 class GeneralSaddle:
     """A batch of these programs that differ in ``tau`` only; losses in units of the ceiling.
 
-    ``root`` is the square root of the class probabilities and ``deficit`` is D, both of shape (S, C, J).
+    ``root`` is the square root of the class probabilities and ``deficit`` is D, both of shape (1, S, C, J).
     Local variables: phi_s1 .. phi_sC, k_s. Global: lam, r_1 .. r_C, nu_k, nu_r, floor_k, floor_r.
     """
 
@@ -40,7 +40,7 @@ class GeneralSaddle:
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Return (problems, groups, labels, global variables)."""
-        s, c, _ = self.root.shape
+        _, s, c, _ = self.root.shape
         return len(self.tau), s, c, c + 5
 
     @cached_property
@@ -51,34 +51,35 @@ class GeneralSaddle:
         border = np.zeros((c + 1, size))
         border[c, c + 3] = -1.0  # k_s >= floor_k
         offset = np.zeros(c + 1)
-        sign = np.r_[np.ones(c), -1.0]
+        sign = np.ones(c + 1)
+        sign[c] = -1.0
         if self.groups.skew is not None:  # k_s <= floor_k + g
             local = np.vstack([local, -local[c]])
             border = np.vstack([border, -border[c]])
             offset, sign = np.r_[offset, -self.groups.width], np.r_[sign, -1.0]
         near = LocalRows(local[None, None], border[None, None], offset[None, None], sign)
 
-        labels = np.zeros((c, size))
-        labels[np.arange(c), 1 + np.arange(c)] = 1.0
+        rest = np.eye(size)[[0, c + 3, c + 4, *range(1, c + 1)]]
+        labels = rest[3:]
         labels[:, c + 4] = -1.0  # r_y >= floor_r
-        single = np.eye(size)[[0, c + 3, c + 4]]
-        rest = np.vstack([single, labels])
-        offset, sign = np.zeros(len(rest)), np.r_[1.0, -np.ones(len(rest) - 1)]
+        offset, sign = np.zeros(len(rest)), -np.ones(len(rest))
+        sign[0] = 1.0
         if self.labels.skew is not None:
             rest = np.vstack([rest, -labels])
             offset, sign = np.r_[offset, np.full(c, -self.labels.width)], np.r_[sign, -np.ones(c)]
         return near, GlobalRows(rest[None], offset[None], sign)
 
     def start(self) -> tuple[Floats, Floats]:
-        """Uniform shares, multipliers of the size of the ceiling."""
+        """Shares not far from P's, multipliers of the size of the ceiling."""
         n, s, c, size = self.shape
-        local = np.full((n, s, c + 1), 1.0 / c)
-        local[..., c] = 1.0 / s
+        weight = self.root * self.root
+        k, floor_k = self.groups.interior(weight.sum(axis=(0, 2, 3)))
+        r, floor_r = self.labels.interior(weight.sum(axis=(0, 1, 3)))
+        local = np.empty((n, s, c + 1))
+        local[..., :c], local[..., c] = r, k
         glob = np.zeros((n, size))
-        glob[:, 1 : c + 1] = 1.0 / c
-        glob[:, c + 3] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
-        glob[:, c + 4] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
-        glob[:, 0] = (self.tau + 0.01) / (self.root**2 / (self.deficit + 1.0)).sum()
+        glob[:, 0] = (self.tau + 0.01) / (weight / (self.deficit + 1.0)).sum()
+        glob[:, 1 : c + 1], glob[:, c + 3], glob[:, c + 4] = r, floor_k, floor_r
         return local, glob
 
     def _split(self, local: Floats, glob: Floats) -> tuple[Floats, Floats, Floats]:
@@ -90,50 +91,69 @@ class GeneralSaddle:
         phi, lam, r = self._split(local, glob)
         return lam * self.root / (self.deficit + (phi / r)[..., None]) + 1e-12
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
-        """Differentiate; the sums over atoms are all of the work."""
+    @cached_property
+    def _constant(self) -> Derivatives:
+        """The second derivatives of the bilinear terms, and room for the others.
+
+        Shares add up to one at the start, so they do after every step: the derivatives by nu_k and nu_r stay zero.
+        """
         n, s, c, size = self.shape
-        phi, lam, r = self._split(local, glob)
-        k = local[..., c]
-        ratio, per = phi / r, 1.0 / r
-        inverse = 1.0 / (self.deficit + ratio[..., None])
-        squared, pull = inner * inner, self.root * inverse
-        curved = squared * inverse
-        squared_sum, curve_sum, slope_sum = squared.sum(-1), curved.sum(-1), (pull * inner).sum(-1)
-        overlap = (pull * self.root).sum((1, 2, 3))
-        mass = 2.0 * lam[..., 0] * slope_sum - squared_sum  # x^2 to first order in the distance from the best x
-
-        g_local = np.empty((n, s, c + 1))
-        g_local[..., :c] = k[..., None] - mass * per
-        g_local[..., c] = phi.sum(-1) - glob[:, c + 1, None]
-        g_glob = np.zeros((n, size))
-        g_glob[:, 0] = 2.0 * (glob[:, 0] * overlap - self.tau)
-        g_glob[:, 1 : c + 1] = (mass * ratio * per).sum(1) - glob[:, c + 2, None]
-        g_glob[:, c + 1] = 1.0 - k.sum(1)
-        g_glob[:, c + 2] = 1.0 - glob[:, 1 : c + 1].sum(1)
-
-        square = per * per
         local_local = np.zeros((n, s, c + 1, c + 1))
-        diagonal(local_local[..., :c, :c])[...] = 2.0 * curve_sum * square
         local_local[..., :c, c] = local_local[..., c, :c] = 1.0
         local_glob = np.zeros((n, s, c + 1, size))
-        local_glob[..., :c, 0] = -2.0 * slope_sum * per
-        diagonal(local_glob[..., :c, 1 : c + 1])[...] = (squared_sum - 2.0 * curve_sum * ratio) * square
         local_glob[..., c, c + 1] = -1.0
         corner = np.zeros((n, size, size))
-        corner[:, 0, 0] = 2.0 * overlap
-        corner[:, 0, 1 : c + 1] = corner[:, 1 : c + 1, 0] = 2.0 * (slope_sum * ratio * per).sum(1)
-        bent = ratio * (curved * self.deficit).sum(-1) * square
-        diagonal(corner[:, 1 : c + 1, 1 : c + 1])[...] = -2.0 * bent.sum(1)
         corner[:, 1 : c + 1, c + 2] = corner[:, c + 2, 1 : c + 1] = -1.0
-        return Derivatives(g_local, g_glob, local_local, local_glob, corner)
+        return Derivatives(np.zeros((n, s, c + 1)), np.zeros((n, size)), local_local, local_glob, corner)
+
+    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+        """Differentiate; the sums over atoms are all of the work. The arrays are written anew by the next call."""
+        n, s, c, _ = self.shape
+        phi, _, r = self._split(local, glob)
+        per = np.empty((n, s, c))
+        per[...] = 1.0 / r
+        ratio = phi * per
+        inverse = 1.0 / (self.deficit + ratio[..., None])
+        pull = self.root * inverse
+        overlap = 2.0 * (self.root * pull).sum((1, 2, 3))
+        terms = np.empty((4, *inner.shape))
+        np.multiply(pull, inner, out=terms[0])
+        np.multiply(inner, inner, out=terms[1])
+        np.multiply(terms[1], inverse, out=terms[2])
+        np.multiply(terms[2], self.deficit, out=terms[3])
+        sums = terms.dot(np.ones(terms.shape[-1]))
+        slope, square, curve, bent = sums
+        twice = 2.0 * per
+        slope *= twice
+        square *= per
+        twice *= per
+        curve *= twice
+        bent *= twice
+        of_slope, of_square, _, of_bent = (sums * ratio).sum(2)  # of each label
+
+        found = self._constant
+        lam = glob[:, :1]
+        # To first order in the distance from the best x, the mass x^2 over r is lam slope - square.
+        found.local[..., :c] = local[..., c:] + square - lam[..., None] * slope
+        found.local[..., c] = phi.dot(np.ones(c)) - glob[:, c + 1, None]
+        found.glob[:, 0] = glob[:, 0] * overlap - 2.0 * self.tau
+        found.glob[:, 1 : c + 1] = lam * of_slope - of_square - glob[:, c + 2, None]
+        diagonal(found.local_local[..., :c, :c])[...] = curve
+        found.local_glob[..., :c, 0] = -slope
+        diagonal(found.local_glob[..., :c, 1 : c + 1])[...] = per * square - curve * ratio
+        corner = found.glob_glob
+        corner[:, 0, 0] = overlap
+        corner[:, 0, 1 : c + 1] = corner[:, 1 : c + 1, 0] = of_slope
+        diagonal(corner[:, 1 : c + 1, 1 : c + 1])[...] = -of_bent
+        return found
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """Newton step of x."""
         local, glob, x = at
         phi, lam, r = self._split(local, glob)
         d_phi, d_lam, d_r = self._split(*step)
-        ratio, d_ratio = phi / r, d_phi / r - phi * d_r / r**2
+        ratio = phi / r
+        d_ratio = (d_phi - ratio * d_r) / r
         return (self.root * (d_lam + lam) - x * d_ratio[..., None]) / (self.deficit + ratio[..., None]) - x
 
     def settled(self, local: Floats, glob: Floats) -> Booleans:
@@ -147,16 +167,21 @@ class GeneralSaddle:
 
 @dataclass(frozen=True)
 class GeneralSolution:
-    """Multipliers (phi of shape (N, S, C), r, lam) and the shares k that go with them; unit ceiling."""
+    """Multipliers (phi of shape (N, S, C), r, lam) and the shares k that go with them; unit ceiling.
+
+    ``state`` is where the solver stopped.
+    """
 
     phi: Floats
     lam: Floats
     group_share: Floats
     label_share: Floats
+    state: Floats
 
 
-def solve_general(problem: GeneralSaddle, accuracy: float) -> GeneralSolution:
-    """Solve a batch."""
+def solve_general(problem: GeneralSaddle, accuracy: float, state: Floats | None = None) -> GeneralSolution:
+    """Solve a batch, or go on from where it was left."""
     c = problem.shape[2]
-    point = saddle.solve(problem, accuracy=accuracy)
-    return GeneralSolution(point.local[..., :c], point.glob[:, 0], point.local[..., c], point.glob[:, 1 : c + 1])
+    point = saddle.solve(problem, accuracy=accuracy, state=state)
+    phi, k = point.local[..., :c], point.local[..., c]
+    return GeneralSolution(phi, point.glob[:, 0], k, point.glob[:, 1 : c + 1], point.state)

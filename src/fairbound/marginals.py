@@ -65,6 +65,15 @@ class MarginalSet:
         factor = np.minimum(1.0, allowed / np.maximum(spread, 1e-300))
         return 1.0 / self.size + factor * (share - 1.0 / self.size)
 
+    def interior(self, share: Floats) -> tuple[Floats, float]:
+        """Return shares well inside the set, between uniform ones and ``share``, and a floor well below them."""
+        share = share / share.sum()
+        spread = float(share.max() - share.min())
+        part = min(0.7, 0.5 * self.width / max(spread, 1e-300))
+        inner = 1.0 / self.size + part * (share - 1.0 / self.size)
+        least = float(inner.min())
+        return inner, least - 0.5 * min(least, self.width - part * spread)
+
     def respects_limits(self, share: Floats) -> bool:
         """Whether shares obey the skew limit (to within one rounding)."""
         spread = float(share.max() - share.min())

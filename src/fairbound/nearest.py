@@ -109,7 +109,7 @@ def nearest_shares(mass: Floats, groups: MarginalSet, labels: MarginalSet) -> Ne
     its singular vectors are the shares.
     """
     root = np.sqrt(mass)
-    left, _, right = np.linalg.svd(root)
+    left, _, right = np.linalg.svd(root, full_matrices=False)
     k, r = left[:, 0] ** 2, right[0] ** 2
     if not (groups.respects_limits(k) and labels.respects_limits(r)):
         point = saddle.solve(_AffinitySaddle(root, groups, labels), accuracy=1e-15)

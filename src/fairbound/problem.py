@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -74,12 +75,12 @@ class Problem:
             labels=self.groups,
         )
 
-    @property
+    @cached_property
     def mass(self) -> Floats:
         """Cell masses of P."""
         return self.lower.probability.sum(axis=2)
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """The largest ceiling, used as the unit of loss while solving."""
         return float(self.ceiling.max()) or 1.0
@@ -95,7 +96,7 @@ class Problem:
             within[..., part] = chosen / np.where(total > 0, total, 1.0)  # of nothing there is no mean; none is claimed
         return np.repeat(within[..., None, :], group_share.shape[-1], axis=-2)
 
-    @property
+    @cached_property
     def one_convex_program(self) -> bool:
         """Whether all ceilings agree, so that no search is needed (docs/theory.md, section 3)."""
         return self.unseen and bool(np.all(self.ceiling == self.ceiling.flat[0]))

@@ -16,7 +16,7 @@ from fairbound.cells import number
 from fairbound.certificate import Certificate
 from fairbound.comparing import Compared, compare
 from fairbound.errors import InputError, shown
-from fairbound.general import GeneralSaddle, solve_general
+from fairbound.general import GeneralSaddle, GeneralSolution, solve_general
 from fairbound.metrics import MetricName, objective_sentence
 from fairbound.nearest import NearestFair, nearest_shares
 from fairbound.objective import Objective
@@ -39,7 +39,7 @@ EmptyCells = Literal["refuse", "ceiling"]
 BATCH_ATOMS = 1_000_000
 
 #: How closely convex programs are solved: at first, relative to the tolerance, and at best.
-ROUGH_ACCURACY = 1e-4
+ROUGH_ACCURACY = 1e-3
 BEST_ACCURACY = 1e-14
 
 
@@ -232,33 +232,40 @@ class Question:
 def _usual_budget(problem: Problem) -> int:
     """Return a number of pieces that takes seconds at most: the work per piece grows with the table."""
     smaller = min(problem.groups.size, problem.labels.size)
-    return int(np.clip(4e6 / (problem.upper.probability.size * smaller**2), 4, 2000))
+    return int(min(max(4e6 / (problem.upper.probability.size * smaller**2), 4), 2000))
 
 
 def _general_answers(problem: Problem, nearest: NearestFair, rhos: Floats, axis: Axis, tol: float) -> list[Answer]:
-    """General shifting with a common ceiling: one convex program per radius, solved together.
-
-    Solved as accurately as the tolerance asks for; the few whose gap is still too large once more, as far as floats go.
-    """
+    """General shifting with a common ceiling: one convex program per radius, solved together."""
     chunk = max(1, BATCH_ATOMS // problem.upper.probability.size)
-    rough = max(BEST_ACCURACY, ROUGH_ACCURACY * tol / problem.scale)
     answers: list[Answer] = []
     for start in range(0, len(rhos), chunk):
-        answers += _solved(problem, nearest, rhos[start : start + chunk], axis, rough)
-    again = [index for index, a in enumerate(answers) if a.bound - a.witness.loss > 0.5 * tol]
-    for start in range(0, len(again) if rough > BEST_ACCURACY else 0, chunk):
-        part = again[start : start + chunk]
-        for index, better in zip(part, _solved(problem, nearest, rhos[part], axis, BEST_ACCURACY), strict=True):
+        answers += _solved(problem, nearest, rhos[start : start + chunk], axis, tol)
+    return answers
+
+
+def _solved(problem: Problem, nearest: NearestFair, rho: Floats, axis: Axis, tol: float) -> list[Answer]:
+    """Solve a batch of these programs as accurately as the tolerance asks for.
+
+    The few whose gap is still too large are followed as far as floats go.
+    """
+    scale, upper = problem.scale, problem.upper
+    root, deficit = np.sqrt(upper.probability), (scale - upper.loss) / scale
+    saddle = GeneralSaddle(root[None], deficit[None], least_affinity(rho), problem.groups, problem.labels)
+    rough = max(BEST_ACCURACY, ROUGH_ACCURACY * tol / scale)
+    found = solve_general(saddle, rough)
+    answers = _evaluated(problem, nearest, rho, axis, found)
+    again = np.array([index for index, a in enumerate(answers) if a.bound - a.witness.loss > 0.1 * tol], dtype=np.int64)
+    if len(again) and rough > BEST_ACCURACY:
+        found = solve_general(saddle.take(again), BEST_ACCURACY, found.state[again])
+        for index, better in zip(again, _evaluated(problem, nearest, rho[again], axis, found), strict=True):
             answers[index] = better
     return answers
 
 
-def _solved(problem: Problem, nearest: NearestFair, rho: Floats, axis: Axis, accuracy: float) -> list[Answer]:
-    """Solve a batch of these programs."""
-    scale, upper = problem.scale, problem.upper
-    root, deficit = np.sqrt(upper.probability), (scale - upper.loss) / scale
-    saddle = GeneralSaddle(root, deficit, least_affinity(rho), problem.groups, problem.labels)
-    found = solve_general(saddle, accuracy)
+def _evaluated(problem: Problem, nearest: NearestFair, rho: Floats, axis: Axis, found: GeneralSolution) -> list[Answer]:
+    """Return what multipliers prove, and what they suggest attains it."""
+    scale = problem.scale
     phi = found.phi * scale
     bound = general_bound(problem, rho, phi, found.label_share)
     eta = scale + phi / found.label_share[:, None]

@@ -17,8 +17,8 @@ afterwards by weak duality, and the attained value from a distribution that is c
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
@@ -26,7 +26,9 @@ import numpy as np
 from fairbound.arrays import Booleans, Floats, Integers
 
 MAX_ITERATIONS = 60
-STEP_TO_BOUNDARY = 0.995
+
+#: How much of the distance from the boundary, and of the path's parameter, a step leaves at most; near the end less.
+LEAST_REMAINDER = 0.005
 
 
 def take(array: Floats, index: Integers) -> Floats:
@@ -36,7 +38,9 @@ def take(array: Floats, index: Integers) -> Floats:
 
 def diagonal(matrix: Floats) -> Floats:
     """Return a view of the diagonal of the last two axes, to be written to."""
-    return np.einsum("...ii->...i", matrix)
+    view = matrix.diagonal(axis1=-2, axis2=-1)
+    view.setflags(write=True)
+    return view
 
 
 @dataclass(frozen=True)
@@ -50,18 +54,6 @@ class GlobalRows:
     offset: Floats
     sign: Floats
 
-    def change(self, glob: Floats) -> Floats:
-        """Return ``rows · glob``."""
-        return (self.border @ glob[..., None])[..., 0]
-
-    def pull(self, strength: Floats) -> Floats:
-        """Return ``rows transposed · strength``."""
-        return (strength[..., None, :] @ self.border)[..., 0, :]
-
-    def take(self, index: Integers) -> GlobalRows:
-        """Select problems."""
-        return replace(self, border=take(self.border, index), offset=take(self.offset, index))
-
 
 @dataclass(frozen=True)
 class LocalRows:
@@ -74,21 +66,6 @@ class LocalRows:
     border: Floats
     offset: Floats
     sign: Floats
-
-    def change(self, local: Floats, glob: Floats) -> Floats:
-        """Return ``rows · (local, glob)``."""
-        return (self.block @ local[..., None] + self.border @ glob[:, None, :, None])[..., 0]
-
-    def pull(self, strength: Floats) -> tuple[Floats, Floats]:
-        """Return ``rows transposed · strength``, for the blocks and for the border."""
-        across = strength[..., None, :]
-        return (across @ self.block)[..., 0, :], (across @ self.border)[..., 0, :].sum(axis=1)
-
-    def take(self, index: Integers) -> LocalRows:
-        """Select problems."""
-        return replace(
-            self, block=take(self.block, index), border=take(self.border, index), offset=take(self.offset, index)
-        )
 
 
 @dataclass(frozen=True)
@@ -137,65 +114,50 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class SaddlePoint:
-    """Where the method stopped."""
+    """Where the method stopped; ``state`` is all that moved, from where it can go on."""
 
     local: Floats
     glob: Floats
+    state: Floats
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """All inequalities of a batch, so that slacks and multipliers are one row of numbers per problem."""
+    """All inequalities of a batch. Their values are a row of numbers per problem: group by group, then the global ones.
 
-    near: LocalRows
-    far: GlobalRows
+    Shapes: block (N or 1, 1, m, n_local); wide (N or 1, 1, m, n_local + n_glob), the block and its border; tall (N or
+    1, all rows, n_glob), the border of all rows.
+    """
+
+    block: Floats
+    wide: Floats
+    tall: Floats
+    sign: Floats
     groups: int
 
-    @cached_property
-    def sign(self) -> Floats:
-        """The signs of all rows."""
-        return np.concatenate([np.tile(self.near.sign, self.groups), self.far.sign])
+    @staticmethod
+    def of(near: LocalRows, far: GlobalRows, groups: int) -> _Rows:
+        """Arrange the rows of a problem."""
+        border = np.repeat(near.border, len(near.block) // len(near.border), axis=0)
+        tall = np.concatenate([near.border[:, 0]] * groups + [far.border], axis=1)
+        wide = np.concatenate([near.block, border], axis=-1)
+        return _Rows(near.block, wide, tall, np.concatenate([near.sign] * groups + [far.sign]), groups)
 
-    @cached_property
-    def _wide(self) -> Floats:
-        """Block and border of the local rows, side by side."""
-        block, border = self.near.block, self.near.border
-        shape = *np.broadcast_shapes(block.shape[:-1], border.shape[:-1]), border.shape[-1]
-        return np.concatenate([block, np.broadcast_to(border, shape)], axis=-1)
-
-    def _split(self, flat: Floats) -> tuple[Floats, Floats]:
-        """Separate the local rows, shape (N, S, m), from the global ones."""
-        count = len(self.near.sign)
-        local = self.groups * count
-        return flat[:, :local].reshape(len(flat), self.groups, count), flat[:, local:]
+    def near(self, flat: Floats) -> Floats:
+        """Return a view of what belongs to the local rows, shape (N, S, m)."""
+        return flat[:, : self.groups * self.block.shape[2]].reshape(len(flat), self.groups, -1)
 
     def change(self, local: Floats, glob: Floats) -> Floats:
         """Return ``rows · (local, glob)``."""
-        near = self.near.change(local, glob).reshape(len(glob), -1)
-        return np.concatenate([near, self.far.change(glob)], axis=1)
-
-    def slack(self, local: Floats, glob: Floats) -> Floats:
-        """Return the distance from the boundary."""
-        near = (self.near.change(local, glob) - self.near.offset).reshape(len(glob), -1)
-        return np.concatenate([near, self.far.change(glob) - self.far.offset], axis=1)
-
-    def pull(self, strength: Floats) -> tuple[Floats, Floats]:
-        """Return ``rows transposed · strength``, for the blocks and for the border."""
-        near, far = self._split(strength)
-        local, glob = self.near.pull(near)
-        return local, glob + self.far.pull(far)
-
-    def squared(self, weight: Floats) -> tuple[Floats, Floats]:
-        """Return ``rows transposed · weight · rows``: what it adds to blocks and cross terms, and to the corner."""
-        near, far = self._split(weight)
-        blocks = (near[..., None] * self.near.block).swapaxes(-1, -2) @ self._wide
-        border = self.near.border[:, 0]  # the same for every group
-        corner = (near.sum(axis=1)[..., None] * border).swapaxes(-1, -2) @ border
-        return blocks, corner + (far[..., None] * self.far.border).swapaxes(-1, -2) @ self.far.border
+        flat = (self.tall @ glob[..., None])[..., 0]
+        near = self.near(flat)
+        near += (self.block @ local[..., None])[..., 0]
+        return flat
 
     def take(self, index: Integers) -> _Rows:
         """Select problems."""
-        return _Rows(self.near.take(index), self.far.take(index), self.groups)
+        block, wide, tall = (take(part, index) for part in (self.block, self.wide, self.tall))
+        return replace(self, block=block, wide=wide, tall=tall)
 
 
 def _newton_direction(
@@ -203,76 +165,89 @@ def _newton_direction(
 ) -> tuple[Floats, Floats]:
     """Solve the arrow system: blocks first, then the border (Schur complement)."""
     signed = rows.sign / slack
-    local_push, glob_push = rows.pull(signed * aim[:, None])
-    wide, corner = rows.squared(signed * force)
+    weight, push = signed * force, signed * aim[:, None]
     size = slope.local.shape[-1]
-    system = np.concatenate([slope.local_local, slope.local_glob, (local_push - slope.local)[..., None]], axis=-1)
-    system[..., :-1] += wide
-    blocks, rest = system[..., :size], system[..., size:]
+    local_right = (rows.near(push)[..., None, :] @ rows.block)[..., 0, :] - slope.local
+    system = np.concatenate([slope.local_local, slope.local_glob, local_right[..., None]], axis=-1)
+    system[..., :-1] += (rows.near(weight)[..., None] * rows.block).swapaxes(-1, -2) @ rows.wide
+    rest = system[..., size:]
+    solved = np.linalg.solve(system[..., :size], rest)
 
-    solved = np.linalg.solve(blocks, rest)
     reduced = (rest[..., :-1].swapaxes(-1, -2) @ solved).sum(axis=1)
-    right = glob_push - slope.glob - reduced[..., -1]
-    d_glob = np.linalg.solve(slope.glob_glob + corner - reduced[..., :-1], right[..., None])[..., 0]
-    return solved[..., -1] - (solved[..., :-1] @ d_glob[:, None, :, None])[..., 0], d_glob
+    corner = slope.glob_glob + (weight[..., None] * rows.tall).swapaxes(-1, -2) @ rows.tall - reduced[..., :-1]
+    glob_right = (push[:, None] @ rows.tall)[:, 0] - slope.glob - reduced[..., -1]
+    d_glob = np.linalg.solve(corner, glob_right[..., None])
+    return solved[..., -1] - (solved[..., :-1] @ d_glob[:, None])[..., 0], d_glob[..., 0]
 
 
-def _fastest(value: Floats, change: Floats) -> Floats:
-    """Return per problem how fast a positive value falls, relative to itself."""
-    return (change / value).reshape(len(value), -1).min(axis=1)
+def _views(state: Floats, shapes: list[tuple[int, ...]]) -> list[Floats]:
+    """Return the parts of rows of numbers as arrays of given shapes."""
+    parts, end = [], 0
+    for shape in shapes:
+        start, end = end, end + math.prod(shape)
+        parts.append(state[:, start:end].reshape(len(state), *shape))
+    return parts
 
 
-def _target(path: Floats, step: Floats) -> Floats:
+def _target(path: Floats, step: Floats, least: Floats) -> Floats:
     """Long steps allow an ambitious next target; a short one asks to come back to the centre first."""
-    return path * np.minimum(np.maximum((1.0 - step) ** 1.5, 0.005), 0.8)
+    return path * np.minimum(np.maximum((1.0 - step) ** 1.5, least), 0.8)
 
 
-def solve(problem: Problem, *, accuracy: float = 1e-14) -> SaddlePoint:
+def solve(problem: Problem, *, accuracy: float = 1e-14, state: Floats | None = None) -> SaddlePoint:
     """Follow the central path of every problem of a batch until its duality gap per row is below ``accuracy``.
 
     The rows have slacks (the distance from the boundary) and forces (the multipliers that keep it); the mean of their
     products is the parameter of the path. A problem that has arrived leaves the batch. One that breaks down (no
-    interior, rounding) keeps its last point.
+    interior, rounding) keeps its last point. With the ``state`` of an earlier, rougher solution it goes on from there.
     """
     local, glob = problem.start()
-    found = SaddlePoint(local.copy(), glob.copy())
-    inner = problem.inner(local, glob)
-    rows = _Rows(*problem.rows, local.shape[1])
-    slack = rows.slack(local, glob)
-    force = 0.1 / slack
-    alive = np.arange(len(glob))
-    step = np.ones(len(glob))
+    near, far = problem.rows
+    rows = _Rows.of(near, far, local.shape[1])
+    slack = rows.change(local, glob)
+    rows.near(slack)[...] -= near.offset
+    slack[:, -far.sign.size :] -= far.offset
+    parts = [slack, 0.1 / slack, problem.inner(local, glob), local, glob]
+    shapes = [part.shape[1:] for part in parts]
+    if state is None:
+        state = np.concatenate([part.reshape(len(glob), -1) for part in parts], axis=1)
+    state, found = state.copy(), state.copy()
+    positive = state.shape[1] - local[0].size - glob[0].size  # so many numbers come first that have to stay positive
+    slack, force, inner, local, glob = _views(state, shapes)
+    change = np.empty_like(state)
+    d_slack, d_force, d_inner, d_local, d_glob = _views(change, shapes)
+    alive = np.arange(len(state))
+    step, moving = np.ones(len(state)), True
     with np.errstate(all="ignore"):
         for _ in range(MAX_ITERATIONS):
             path = (slack * force).sum(axis=1) / slack.shape[1]
-            going = (path >= accuracy) & np.isfinite(path) & ~problem.settled(local, glob)
+            going = (path >= accuracy) & moving & ~problem.settled(local, glob)
             if not going.all():
-                found.local[alive], found.glob[alive] = local, glob
+                found[alive] = state
                 if not going.any():
                     break
                 going = np.flatnonzero(going)
-                alive, step, path, slack, force = alive[going], step[going], path[going], slack[going], force[going]
-                local, glob, inner = local[going], glob[going], inner[going]
+                alive, step, path, state, change = alive[going], step[going], path[going], state[going], change[going]
+                slack, force, inner, local, glob = _views(state, shapes)
+                d_slack, d_force, d_inner, d_local, d_glob = _views(change, shapes)
                 problem, rows = problem.take(going), rows.take(going)
-            aim = _target(path, step)
+            least = np.minimum(path, LEAST_REMAINDER)
+            aim = _target(path, step, least)
             slope = problem.derivatives(local, glob, inner)
             try:
-                d_local, d_glob = _newton_direction(slope, rows, slack, force, aim)
+                d_local[...], d_glob[...] = _newton_direction(slope, rows, slack, force, aim)
             except np.linalg.LinAlgError:
                 break
-            d_inner = problem.inner_direction((local, glob, inner), (d_local, d_glob))
-            d_slack = rows.change(d_local, d_glob)
-            d_force = (aim[:, None] - force * d_slack) / slack - force
-            fall = np.minimum(_fastest(slack, d_slack), _fastest(force, d_force))
-            fall = np.minimum(fall, _fastest(inner, d_inner))
-            step = np.minimum(1.0, STEP_TO_BOUNDARY / np.maximum(-fall, 1e-300))
-            broken = ~np.isfinite(step)
-            if broken.any():
-                step[broken] = d_local[broken] = d_glob[broken] = d_inner[broken] = d_force[broken] = 0.0
-            local = local + step[:, None, None] * d_local
-            glob = glob + step[:, None] * d_glob
-            inner = inner + step.reshape(-1, *[1] * (inner.ndim - 1)) * d_inner
-            force = force + step[:, None] * d_force
-            slack = rows.slack(local, glob)
-    found.local[alive], found.glob[alive] = local, glob
-    return found
+            d_inner[...] = problem.inner_direction((local, glob, inner), (d_local, d_glob))
+            d_slack[...] = rows.change(d_local, d_glob)
+            d_force[...] = (aim[:, None] - force * d_slack) / slack - force
+            fall = (change[:, :positive] / state[:, :positive]).min(axis=1)
+            reach = 1.0 - least
+            step = reach / np.maximum(-fall, reach)
+            moving = step > 0
+            if not moving.all():
+                step[~moving] = change[~moving] = 0.0
+            state += step[:, None] * change
+    found[alive] = state
+    *_, local, glob = _views(found, shapes)
+    return SaddlePoint(local.copy(), glob.copy(), found)

@@ -104,55 +104,95 @@ class Witnesses:
         return Witnesses(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
-def _measure(
-    problem: Problem, shares: tuple[Floats, Floats], conditional: Floats, unseen: Floats
+def measure(
+    problem: Problem, mass: Floats, conditional: Floats, unseen: Floats, counted: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Return loss and affinity of Qs with rounding against them; shapes (..., S), (..., C) and (..., S, C, J)."""
+    """Return loss and affinity of Qs with rounding against them; shapes (..., S, C) and (..., S, C, J).
+
+    The cells' mean losses count by their masses, or by what is given as ``counted``.
+    """
     atoms = problem.lower
-    mass = shares[0][..., :, None] * shares[1][..., None, :]
+    weight = mass if counted is None else counted
     overlap = np.sqrt(atoms.probability * (mass[..., None] * conditional)).sum(axis=(-3, -2, -1))
-    counted = problem.counted(*shares)
-    loss = (counted * ((conditional * atoms.loss).sum(axis=-1) + unseen * problem.ceiling)).sum(axis=(-2, -1))
-    size = (counted * ((conditional * np.abs(atoms.loss)).sum(axis=-1) + unseen * np.abs(problem.ceiling))).sum(
-        axis=(-2, -1)
-    )
+    loss = (weight * ((conditional * atoms.loss).sum(axis=-1) + unseen * problem.ceiling)).sum(axis=(-2, -1))
     roundings = atoms.probability.size + 48
+    if problem.parts is None:
+        return lowered(loss, roundings), lowered(overlap, roundings)
+    inside = (conditional * np.abs(atoms.loss)).sum(axis=-1)  # values of either sign
+    size = (weight * (inside + unseen * np.abs(problem.ceiling))).sum(axis=(-2, -1))
     return loss - margin(size, roundings), lowered(overlap, roundings)
 
 
-def _suggestions(problem: Problem, mass: Floats, eta: Floats, lam: Floats) -> tuple[Floats, Floats]:
-    """Return conditional distributions that the multipliers suggest, with their unseen parts, one or two per radius.
+def _suggestions(
+    problem: Problem, plain: tuple[Floats, Floats], mass: Floats, eta: Floats, lam: Floats
+) -> tuple[Floats, Floats]:
+    """Return conditional distributions to try, with their unseen parts: P's own, then what the multipliers suggest.
 
-    Density ratio ``(lam / (eta - loss))^2``; what is missing to the cell's mass is spread over the atoms, or sits at
-    the ceiling, on P's own atom there if it has one (same loss, and closer to P).
+    That is the density ratio ``(lam / (eta - loss))^2``; what is missing to the cell's mass is spread over the atoms,
+    or sits at the ceiling, on P's own atoms there if it has any (same loss, and closer to P).
     """
     atoms = problem.lower
-    present = atoms.probability > 0
-    gap = np.where(present, np.maximum(eta[..., None] - atoms.loss, 1e-300), 1.0)
-    raw = np.where(present, atoms.probability * (lam[..., None] / gap) ** 2, 0.0)
+    raw = atoms.probability * (lam[..., None] / np.maximum(eta[..., None] - atoms.loss, 1e-100)) ** 2
     total = raw.sum(axis=-1)
     if not problem.unseen:  # all of a cell's mass stays on its atoms
         raw = np.where((total > 0)[..., None], raw, atoms.probability)
         total = np.where(total > 0, total, problem.mass)
     some = total > 0
-    spread = raw / np.where(some, total, 1.0)[..., None]
-    if not problem.unseen:
-        return _completed(spread[None], np.where(some, 0.0, 1.0)[None])
-    filled = spread * (np.minimum(total, mass) / np.where(mass > 0, mass, 1.0))[..., None]
-    unseen = np.maximum(0.0, 1.0 - filled.sum(axis=-1))
-    at_top = np.where(atoms.loss == problem.ceiling[..., None], atoms.probability, 0.0)
-    there = at_top.sum(axis=-1)
-    filled = filled + at_top / np.where(there > 0, there, 1.0)[..., None] * unseen[..., None]
-    unseen = np.where(there > 0, 0.0, unseen)
-    return _completed(np.stack([spread, filled]), np.stack([np.where(some, 0.0, 1.0), unseen]))
+    conditional = np.empty((3 if problem.unseen else 2, *raw.shape))
+    unseen = np.zeros(conditional.shape[:-1])
+    conditional[0], unseen[0] = plain
+    conditional[1], unseen[1] = raw / np.where(some, total, 1.0)[..., None], ~some
+    if problem.unseen:
+        filled = conditional[1] * (np.minimum(total, mass) / np.where(mass > 0, mass, 1.0))[..., None]
+        rest = np.maximum(0.0, 1.0 - filled.sum(axis=-1))
+        at_top = np.where(atoms.loss == problem.ceiling[..., None], atoms.probability, 0.0)
+        there = at_top.sum(axis=-1)
+        conditional[2] = filled + at_top / np.where(there > 0, there, 1.0)[..., None] * rest[..., None]
+        unseen[2] = np.where(there > 0, 0.0, rest)
+    return _completed(conditional, unseen)
 
 
 def _completed(conditional: Floats, unseen: Floats) -> tuple[Floats, Floats]:
     """Make each cell's conditional distribution add up to one."""
     total = conditional.sum(axis=-1) + unseen
-    unseen = np.where(total > 0, unseen, 1.0)
-    total = np.where(total > 0, total, 1.0)
     return conditional / total[..., None], unseen / total
+
+
+def unmoved(problem: Problem) -> tuple[Floats, Floats]:
+    """Return the conditional distributions that keep P inside the cells; cells without P are unseen altogether."""
+    cell = problem.mass
+    some = cell > 0
+    return _completed(problem.lower.probability / np.where(some, cell, 1.0)[..., None], np.where(some, 0.0, 1.0))
+
+
+def fill_cells(
+    problem: Problem,
+    need: Floats,
+    shares: tuple[Floats, Floats, Floats],
+    plain: tuple[Floats, Floats],
+    multipliers: tuple[Floats, Floats],
+) -> Witnesses:
+    """Find good conditional distributions for given group, label and cell masses, inside the ball if that can be.
+
+    ``plain`` are those of P; the multipliers are eta (N, S, C) and lam (N,) or, if it differs between cells, (N, S, C).
+    """
+    k, r, mass = shares
+    eta, lam = multipliers
+    counted = mass if problem.parts is None else problem.counted(k, r)
+    # Row 0 keeps P inside the cells; the others are what the multipliers suggest, mixed with row 0 as needed.
+    if problem.unseen or problem.lower.places > 1:
+        lam = lam if lam.ndim == eta.ndim else lam[:, None, None]
+        conditional, unseen = _suggestions(problem, plain, mass, eta, lam)
+    else:
+        conditional, unseen = (np.broadcast_to(part, (1, len(need), *part.shape)) for part in plain)
+    loss, affinity = measure(problem, mass, conditional, unseen, counted)
+    blend = blend_weight(affinity, affinity[0], need)[..., None, None]
+    if blend[1:].any():
+        mixed = (1 - blend[..., None]) * conditional + blend[..., None] * plain[0]
+        conditional, unseen = _completed(mixed, (1 - blend) * unseen + blend * plain[1])
+        loss, affinity = measure(problem, mass, conditional, unseen, counted)
+    best = np.where(affinity >= need, loss, -np.inf).argmax(axis=0), np.arange(len(need))
+    return Witnesses(*shares, conditional[best], unseen[best], loss[best], affinity[best])
 
 
 def build_witnesses(
@@ -164,47 +204,29 @@ def build_witnesses(
     equal base rates. Affinity is concave, so a linear interpolation of it is a safe rule for how much to mix.
     Shapes: rho (N,), shares (N, S) and (N, C), eta (N, S, C), lam (N,) or, if it differs between cells, (N, S, C).
     """
-    lam = lam if lam.ndim == 3 else lam[:, None, None]
     need = most_affinity(rho)
     k, r = problem.groups.inside(shares[0]), problem.labels.inside(shares[1])
-    cell = problem.mass
-    some = cell > 0
-    plain = _completed(problem.lower.probability / np.where(some, cell, 1.0)[..., None], np.where(some, 0.0, 1.0))
-    safest, reach = _measure(problem, (nearest.group_mass, nearest.label_mass), *plain)
-
-    loss, affinity = _measure(problem, (k, r), *plain)
-    if (affinity < need).any():
-        blend = _blend(affinity, reach, need)[:, None]
+    plain = unmoved(problem)
+    safe = np.append(nearest.group_mass, nearest.label_mass)[None]
+    both = np.concatenate([safe, np.concatenate([k, r], axis=1)])
+    pair = both[:, : k.shape[1]], both[:, k.shape[1] :]
+    mass = pair[0][:, :, None] * pair[1][:, None]
+    loss, affinity = measure(problem, mass, *plain, None if problem.parts is None else problem.counted(*pair))
+    near, safest, reach, mass = mass[0], loss[0], affinity[0], mass[1:]
+    if (affinity[1:] < need).any():
+        blend = blend_weight(affinity[1:], reach, need)[:, None]
         k = problem.groups.inside((1 - blend) * k + blend * nearest.group_mass)
         r = problem.labels.inside((1 - blend) * r + blend * nearest.label_mass)
-        loss, affinity = _measure(problem, (k, r), *plain)
-    mass = k[:, :, None] * r[:, None]
-
-    # Row 0 keeps P inside the cells; the others are what the multipliers suggest, mixed with row 0 as needed.
-    conditional, unseen = (np.broadcast_to(part, (1, len(rho), *part.shape)) for part in plain)
-    loss, affinity = loss[None], affinity[None]
-    if problem.unseen or problem.lower.places > 1:
-        tried = _suggestions(problem, mass, eta, lam)
-        found = _measure(problem, (k, r), *tried)
-        blend = _blend(found[1], affinity, need)[..., None, None]
-        if blend.any():
-            mixed = (1 - blend[..., None]) * tried[0] + blend[..., None] * plain[0]
-            tried = _completed(mixed, (1 - blend) * tried[1] + blend * plain[1])
-            found = _measure(problem, (k, r), *tried)
-        conditional, unseen = np.concatenate([conditional, tried[0]]), np.concatenate([unseen, tried[1]])
-        loss, affinity = np.concatenate([loss, found[0]]), np.concatenate([affinity, found[1]])
-    best = np.where(affinity >= need, loss, -np.inf).argmax(axis=0), np.arange(len(rho))
-    chosen = Witnesses(k, r, mass, conditional[best], unseen[best], loss[best], affinity[best])
+        mass = k[:, :, None] * r[:, None]
+    chosen = fill_cells(problem, need, (k, r, mass), plain, (eta, lam))
     worse = (chosen.affinity < need) | ((chosen.loss < safest) & (reach >= need))
     if worse.any():
-        near = nearest.group_mass[:, None] * nearest.label_mass
-        safe = Witnesses(nearest.group_mass, nearest.label_mass, near, *plain, safest, reach)  # for every radius
-        chosen = chosen.replaced(worse, safe)
+        safer = Witnesses(nearest.group_mass, nearest.label_mass, near, *plain, safest, reach)  # for every radius
+        chosen = chosen.replaced(worse, safer)
     return chosen
 
 
-def _blend(start: Floats, end: Floats, need: Floats) -> Floats:
+def blend_weight(start: Floats, end: Floats, need: Floats) -> Floats:
     """Return the weight of the safer end that lifts a concave affinity from ``start`` to ``need``."""
-    possible = (end > need) & (end > start)
-    weight = (need - start) / np.where(possible, end - start, 1.0) * (1 + 1e-9) + 1e-15
-    return np.where(start >= need, 0.0, np.where(possible, np.minimum(1.0, weight), 1.0))
+    weight = (need - start) / np.maximum(end - start, 1e-300) * (1 + 1e-9) + 1e-15
+    return np.where(start >= need, 0.0, np.minimum(1.0, weight))
