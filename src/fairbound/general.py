@@ -19,7 +19,8 @@ import numpy as np
 
 from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
-from fairbound.marginals import MarginalSet
+from fairbound.marginals import MarginalSet, usable
+from fairbound.row_terms import RowTerms, added, extended, started
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows, diagonal
 
 
@@ -28,7 +29,8 @@ class GeneralSaddle:
     """A batch of these programs that differ in ``tau`` only; losses in units of the ceiling.
 
     ``root`` is the square root of the class probabilities and ``deficit`` is D, both of shape (S, C, J).
-    Local variables: phi_s1 .. phi_sC, k_s. Global: lam, r_1 .. r_C, nu_k, nu_r, floor_k, floor_r.
+    Local variables: phi_s1 .. phi_sC, k_s. Global: lam, r_1 .. r_C, nu_k, nu_r, floor_k, floor_r,
+    and the multipliers of the rows of K and of R.
     """
 
     root: Floats
@@ -41,7 +43,14 @@ class GeneralSaddle:
     def shape(self) -> tuple[int, int, int, int]:
         """Return (problems, groups, labels, global variables)."""
         s, c, _ = self.root.shape
-        return len(self.tau), s, c, c + 5
+        return len(self.tau), s, c, c + 5 + self.groups.multipliers + self.labels.multipliers
+
+    @cached_property
+    def terms(self) -> tuple[RowTerms, ...]:
+        """The rows of K and of R."""
+        c = self.root.shape[1]
+        labels = self.labels.terms(slice(1, c + 1), c + 5 + self.groups.multipliers)
+        return (*self.groups.terms(c, c + 5), *labels)
 
     @cached_property
     def rows(self) -> tuple[LocalRows, GlobalRows]:
@@ -67,7 +76,7 @@ class GeneralSaddle:
         if self.labels.skew is not None:
             rest = np.vstack([rest, -labels])
             offset, sign = np.r_[offset, np.full(c, -self.labels.width)], np.r_[sign, -np.ones(c)]
-        return near, GlobalRows(rest[None], offset[None], sign)
+        return near, extended(GlobalRows(rest[None], offset[None], sign), self.terms)
 
     def start(self) -> tuple[Floats, Floats]:
         """Uniform shares, multipliers of the size of the ceiling."""
@@ -79,7 +88,7 @@ class GeneralSaddle:
         glob[:, c + 3] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
         glob[:, c + 4] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
         glob[:, 0] = (self.tau + 0.01) / (self.root**2 / (self.deficit + 1.0)).sum()
-        return local, glob
+        return local, started(glob, self.terms)
 
     def _split(self, local: Floats, glob: Floats) -> tuple[Floats, Floats, Floats]:
         c = self.shape[2]
@@ -126,7 +135,7 @@ class GeneralSaddle:
         bent = ratio * (curved * self.deficit).sum(-1) * square
         diagonal(corner[:, 1 : c + 1, 1 : c + 1])[...] = -2.0 * bent.sum(1)
         corner[:, 1 : c + 1, c + 2] = corner[:, c + 2, 1 : c + 1] = -1.0
-        return Derivatives(g_local, g_glob, local_local, local_glob, corner)
+        return added(Derivatives(g_local, g_glob, local_local, local_glob, corner), self.terms, local, glob)
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """Newton step of x."""
@@ -147,16 +156,27 @@ class GeneralSaddle:
 
 @dataclass(frozen=True)
 class GeneralSolution:
-    """Multipliers (phi of shape (N, S, C), r, lam) and the shares k that go with them; unit ceiling."""
+    """Multipliers (phi of shape (N, S, C), r, lam, those of the limits) and the shares k; unit ceiling."""
 
     phi: Floats
     lam: Floats
     group_share: Floats
     label_share: Floats
+    level_mu: Floats
+    share_mu: Floats
 
 
 def solve_general(problem: GeneralSaddle, accuracy: float) -> GeneralSolution:
     """Solve a batch."""
     c = problem.shape[2]
     point = saddle.solve(problem, accuracy=accuracy)
-    return GeneralSolution(point.local[..., :c], point.glob[:, 0], point.local[..., c], point.glob[:, 1 : c + 1])
+    lam, mu = point.glob[:, 0], point.glob[:, c + 5 :]
+    level_mu, share_mu = np.split(mu, [problem.groups.multipliers], axis=1)
+    return GeneralSolution(
+        point.local[..., :c],
+        lam,
+        point.local[..., c],
+        point.glob[:, 1 : c + 1],
+        usable(level_mu),
+        usable(share_mu / lam[:, None] ** 2),
+    )

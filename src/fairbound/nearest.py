@@ -13,6 +13,7 @@ from fairbound.errors import InputError
 from fairbound.marginals import MarginalSet
 from fairbound.population import Population
 from fairbound.rounding import UNIT, lowered
+from fairbound.row_terms import RowTerms, added, extended, started
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows
 
 #: An affinity this close to one cannot be told from one in floating point: the distance is reported as zero.
@@ -40,18 +41,29 @@ class NearestFair:
 class _AffinitySaddle:
     """Maximise ``sum sqrt(p_sy k_s r_y)`` (jointly concave) over limited shares.
 
-    Local variable: k_s. Global: r_1 .. r_C, nu_k, nu_r, floor_k, floor_r.
+    Local variable: k_s. Global: r_1 .. r_C, nu_k, nu_r, floor_k, floor_r, and the multipliers of the rows of K and R.
     """
 
     root: Floats
     groups: MarginalSet
     labels: MarginalSet
 
+    @property
+    def size(self) -> int:
+        """Return the number of global variables."""
+        return self.labels.size + 4 + self.groups.multipliers + self.labels.multipliers
+
+    @cached_property
+    def terms(self) -> tuple[RowTerms, ...]:
+        """The rows of K and of R."""
+        c = self.labels.size
+        return (*self.groups.terms(0, c + 4), *self.labels.terms(slice(0, c), c + 4 + self.groups.multipliers))
+
     @cached_property
     def rows(self) -> tuple[LocalRows, GlobalRows]:
         """K in K, r in R."""
         c = self.labels.size
-        own = np.eye(c + 4)
+        own = np.eye(self.size)
         block, border, offset = [[1.0]], [-own[c + 2]], [0.0]
         if self.groups.skew is not None:
             block, border, offset = [*block, [-1.0]], [*border, own[c + 2]], [0.0, -self.groups.width]
@@ -60,15 +72,16 @@ class _AffinitySaddle:
         rest, offset = [own[c + 2], own[c + 3], *shares], [0.0] * (c + 2)
         if self.labels.skew is not None:
             rest, offset = [*rest, *-shares], offset + [-self.labels.width] * c
-        return near, GlobalRows(np.array([rest]), np.array([offset]), -np.ones(len(offset)))
+        return near, extended(GlobalRows(np.array([rest]), np.array([offset]), -np.ones(len(offset))), self.terms)
 
     def start(self) -> tuple[Floats, Floats]:
         """Uniform shares."""
         s, c = self.root.shape
-        glob = np.r_[np.full(c, 1.0 / c), 0.0, 0.0, 0.0, 0.0]
+        glob = np.zeros(self.size)
+        glob[:c] = 1.0 / c
         glob[c + 2] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
         glob[c + 3] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
-        return np.full((1, s, 1), 1.0 / s), glob[None]
+        return np.full((1, s, 1), 1.0 / s), started(glob[None], self.terms)
 
     def inner(self, local: Floats, glob: Floats) -> Floats:
         """No inner variables: a constant."""
@@ -80,14 +93,17 @@ class _AffinitySaddle:
         k, r = local[0, :, 0], glob[0, :c]
         value = self.root * np.sqrt(k)[:, None] * np.sqrt(r)
         g_local = value.sum(1) / (2 * k) - glob[0, c]
-        g_glob = np.r_[value.sum(0) / (2 * r) - glob[0, c + 1], 1 - k.sum(), 1 - r.sum(), 0.0, 0.0]
-        local_glob = np.zeros((1, s, 1, c + 4))
+        g_glob = np.zeros(self.size)
+        g_glob[: c + 2] = np.r_[value.sum(0) / (2 * r) - glob[0, c + 1], 1 - k.sum(), 1 - r.sum()]
+        local_glob = np.zeros((1, s, 1, self.size))
         local_glob[0, :, 0, :c] = value / (4 * k[:, None] * r)
         local_glob[0, :, 0, c] = -1.0
-        corner = np.diag(np.r_[-value.sum(0) / (4 * r * r), 0.0, 0.0, 0.0, 0.0])
+        corner = np.zeros((self.size, self.size))
+        corner[:c, :c] = np.diag(-value.sum(0) / (4 * r * r))
         corner[:c, c + 1] = corner[c + 1, :c] = -1.0
         bent = -value.sum(1) / (4 * k * k)
-        return Derivatives(g_local[None, :, None], g_glob[None], bent[None, :, None, None], local_glob, corner[None])
+        slope = Derivatives(g_local[None, :, None], g_glob[None], bent[None, :, None, None], local_glob, corner[None])
+        return added(slope, self.terms, local, glob)
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """No inner variables."""

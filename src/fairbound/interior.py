@@ -1,0 +1,180 @@
+"""A point well inside a set of limited shares, and how other shares are moved into the set.
+
+The point maximises the least slack t of all limits: ``A m + t <= b`` and, with the auxiliary floor a of
+:mod:`fairbound.marginals`, ``a + t <= m_i <= a + g - t``. An interior-point method ends in the relative interior of the
+best points, so that only those limits are active which are so in the whole set: equalities, written or implied. If t is
+negative the limits contradict each other, and their multipliers tell which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from fairbound import saddle
+from fairbound.arrays import Booleans, Floats, Integers
+from fairbound.rounding import UNIT
+from fairbound.row_terms import RowTerms, added, extended, started
+from fairbound.saddle import Derivatives, GlobalRows, LocalRows
+
+#: A limit with less slack than this at the point counts as an equality.
+ACTIVE = 1e-9
+
+#: Slack that shares are given where it is to be had, so that rounding does not push them out again.
+GUARD = 64 * UNIT
+
+
+@dataclass(frozen=True)
+class _SlackSaddle:
+    """Maximise t. Local variable: m_i. Global: t, nu (of the sum), a, and the multipliers of the rows of A."""
+
+    matrix: Floats
+    right: Floats
+    skew: float | None
+
+    @cached_property
+    def terms(self) -> tuple[RowTerms, ...]:
+        """A m + t <= b; t is one more share here."""
+        return (RowTerms(self.matrix, self.right, 0, 3),)
+
+    @cached_property
+    def rows(self) -> tuple[LocalRows, GlobalRows]:
+        """m_i - a - t >= 0, a + g - m_i - t >= 0; a >= 0, mu >= 0."""
+        own = np.eye(3 + len(self.right))
+        block, border, offset = [[1.0]], [-own[2] - own[0]], [0.0]
+        if self.skew is not None:
+            block, border, offset = [*block, [-1.0]], [*border, own[2] - own[0]], [0.0, -self.skew]
+        near = LocalRows(np.array([[block]]), np.array([[border]]), np.array([[offset]]), -np.ones(len(offset)))
+        return near, extended(GlobalRows(own[None, 2:3], np.zeros((1, 1)), -np.ones(1)), self.terms)
+
+    def start(self) -> tuple[Floats, Floats]:
+        """Uniform shares, t low enough."""
+        size = self.matrix.shape[1]
+        glob = np.zeros((1, 3 + len(self.right)))
+        glob[0, 0], glob[0, 2] = -1.0, 0.5 / size
+        return np.full((1, size, 1), 1.0 / size), started(glob, self.terms)
+
+    def inner(self, local: Floats, glob: Floats) -> Floats:
+        """No inner variables: a constant."""
+        return np.ones((len(glob), 1))
+
+    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+        """Differentiate t + nu (1 - sum m) + <mu, b - A m - t>."""
+        size, count = self.matrix.shape[1], glob.shape[1]
+        slope = Derivatives(
+            np.full((1, size, 1), -glob[0, 1]),
+            np.zeros((1, count)),
+            np.zeros((1, size, 1, 1)),
+            np.zeros((1, size, 1, count)),
+            np.zeros((1, count, count)),
+        )
+        slope.local_glob[..., 1] = -1.0
+        slope.glob[0, :2] = 1.0 - glob[0, 3:].sum(), 1.0 - local.sum()
+        slope.glob[0, 3:] = -glob[0, 0]
+        slope.glob_glob[0, 0, 3:] = slope.glob_glob[0, 3:, 0] = -1.0
+        return added(slope, self.terms, local, glob)
+
+    def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
+        """No inner variables."""
+        return np.zeros_like(at[2])
+
+    def settled(self, local: Floats, glob: Floats) -> Booleans:
+        """Go on to the end."""
+        return np.zeros(len(glob), dtype=bool)
+
+    def take(self, index: Integers) -> _SlackSaddle:
+        """Return the problem itself."""
+        return replace(self)
+
+
+@dataclass(frozen=True)
+class Interior:
+    """A point in the relative interior of ``{m >= 0, sum m = 1, |m_i - m_j| <= skew, A m <= b}``.
+
+    Attributes
+    ----------
+    matrix, right, skew
+        The limits.
+    centre
+        The point; if the set is empty, one that misses it by little.
+    slack
+        The least slack of all limits there: negative if the set is empty.
+    mu
+        The multipliers of the rows of A; in an empty set they are positive where rows contradict each other.
+    """
+
+    matrix: Floats
+    right: Floats
+    skew: float | None
+    centre: Floats
+    slack: float
+    mu: Floats
+
+    @cached_property
+    def _equalities(self) -> Floats:
+        """Rows whose products with the shares are the same in the whole set."""
+        centre, size = self.centre, len(self.centre)
+        unit = np.eye(size)
+        rows = [np.ones((1, size)), self.matrix[self._active], unit[centre < ACTIVE]]
+        if self.skew is not None and np.ptp(centre) > self.skew - ACTIVE:
+            low, high = int(centre.argmin()), int(centre.argmax())
+            rows.append(unit[centre - centre[low] > self.skew - ACTIVE] - unit[low])
+            rows.append(unit[high] - unit[centre[high] - centre > self.skew - ACTIVE])
+        return np.concatenate(rows)
+
+    @cached_property
+    def _active(self) -> Booleans:
+        """The rows of A that are equalities."""
+        active: Booleans = self.right - self.matrix @ self.centre < ACTIVE
+        return active
+
+    @cached_property
+    def _flat(self) -> Floats:
+        """The projection onto the directions that no equality forbids."""
+        _, size, directions = np.linalg.svd(self._equalities, full_matrices=True)
+        free = directions[int((size > 1e-9).sum()) :]
+        return free.T @ free
+
+    def moved(self, share: Floats) -> Floats:
+        """Move shares (non-negative, with sum one) into the set: onto its equalities, then towards the centre."""
+        away = (share - self.centre) @ self._flat
+        share = self.centre + away
+        free = ~self._active
+        factor = _largest(away @ self.matrix[free].T, (self.right - self.matrix @ self.centre)[free])
+        factor = np.minimum(factor, _largest(-away, np.where(self.centre < ACTIVE, np.inf, self.centre)))
+        if self.skew is not None:
+            spread, least = np.ptp(share, axis=-1, keepdims=True), np.ptp(self.centre)
+            room = max(0.0, self.skew - GUARD - least)
+            over = spread > self.skew + (GUARD if room == 0 else -GUARD)
+            factor = np.minimum(factor, np.where(over, room / np.maximum(spread - least, 1e-300), 1.0))
+        share = np.maximum(self.centre + factor * away, 0.0)
+        moved: Floats = share / share.sum(axis=-1, keepdims=True)
+        return moved
+
+
+def _largest(away: Floats, slack: Floats) -> Floats:
+    """Return the largest factor up to one by which a step keeps the slack."""
+    room = np.maximum(slack - GUARD, 0.0)
+    factor = np.where(away > room, room / np.where(away > room, away, 1.0), 1.0)
+    return factor.min(axis=-1, keepdims=True, initial=1.0)
+
+
+def find_interior(matrix: Floats, right: Floats, skew: float | None) -> Interior:
+    """Find the point."""
+    point = saddle.solve(_SlackSaddle(matrix, right, skew), accuracy=1e-16)
+    share = np.maximum(point.local[0, :, 0], 0.0)
+    share = share / share.sum()
+    mu = np.maximum(point.glob[0, 3:], 0.0)
+    found = Interior(matrix, right, skew, share, 0.0, mu)
+    # What is active is solved once more, as linear equations.
+    rows = found._equalities
+    goal = np.concatenate([[1.0], right[found._active], np.zeros(int((share < ACTIVE).sum()))])
+    goal = np.concatenate([goal, np.full(len(rows) - len(goal), 0.0 if skew is None else skew)])
+    share = np.maximum(share + np.linalg.lstsq(rows, goal - rows @ share, rcond=None)[0], 0.0)
+    share = share / share.sum()
+    slack = float((right - matrix @ share).min(initial=np.inf))
+    if skew is not None:
+        slack = min(slack, skew - float(np.ptp(share)))
+    return Interior(matrix, right, skew, share, min(slack, float(share.min())), mu)
