@@ -52,7 +52,7 @@ LAYERS = [
     ["arrays", "chance", "digits", "errors", "names", "version", "strict"],
     ["checker_duality", "checker_sphere"],
     ["rounding", "cells", "reader", "checker_sampling", "markup", "notebook", "overview", "saddle", "steps", "table"],
-    ["limits", "row_terms"],
+    ["limited", "limits"],
     ["interior"],
     ["attachment", "datasets", "losses", "marginals", "picture", "predictions", "checker", "sphere"],
     ["contradictions", "problem"],

@@ -33,8 +33,7 @@ def _valid(mu: Floats | None, count: int) -> Booleans:
     """Tell which multipliers of limits on shares prove something: none is negative, or too large."""
     if mu is None:
         return np.ones(count, dtype=bool)
-    within: Booleans = (mu >= 0) & (mu < MOST)
-    valid: Booleans = within.all(axis=-1)
+    valid: Booleans = np.logical_and.reduce((mu >= 0) & (mu < MOST), axis=-1)
     return valid
 
 

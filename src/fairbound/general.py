@@ -17,10 +17,9 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
+from fairbound.limited import solve_limited
 from fairbound.marginals import MarginalSet, usable
-from fairbound.row_terms import RowTerms, added, extended, started
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows, diagonal
 
 
@@ -29,8 +28,7 @@ class GeneralSaddle:
     """A batch of these programs that differ in ``tau`` only; losses in units of the ceiling.
 
     ``root`` is the square root of the class probabilities and ``deficit`` is D, both of shape (S, C, J).
-    Local variables: phi_s1 .. phi_sC, k_s. Global: lam, r_1 .. r_C, nu_k, nu_r, floor_k, floor_r,
-    and the multipliers of the rows of K and of R.
+    Local variables: phi_s1 .. phi_sC, k_s. Global: lam, r_1 .. r_C, nu_k, nu_r, floor_k, floor_r.
     """
 
     root: Floats
@@ -43,14 +41,7 @@ class GeneralSaddle:
     def shape(self) -> tuple[int, int, int, int]:
         """Return (problems, groups, labels, global variables)."""
         s, c, _ = self.root.shape
-        return len(self.tau), s, c, c + 5 + self.groups.multipliers + self.labels.multipliers
-
-    @cached_property
-    def terms(self) -> tuple[RowTerms, ...]:
-        """The rows of K and of R."""
-        c = self.root.shape[1]
-        labels = self.labels.terms(slice(1, c + 1), c + 5 + self.groups.multipliers)
-        return (*self.groups.terms(c, c + 5), *labels)
+        return len(self.tau), s, c, c + 5
 
     @cached_property
     def rows(self) -> tuple[LocalRows, GlobalRows]:
@@ -76,7 +67,7 @@ class GeneralSaddle:
         if self.labels.skew is not None:
             rest = np.vstack([rest, -labels])
             offset, sign = np.r_[offset, np.full(c, -self.labels.width)], np.r_[sign, -np.ones(c)]
-        return near, extended(GlobalRows(rest[None], offset[None], sign), self.terms)
+        return near, GlobalRows(rest[None], offset[None], sign)
 
     def start(self) -> tuple[Floats, Floats]:
         """Uniform shares, multipliers of the size of the ceiling."""
@@ -88,7 +79,7 @@ class GeneralSaddle:
         glob[:, c + 3] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
         glob[:, c + 4] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
         glob[:, 0] = (self.tau + 0.01) / (self.root**2 / (self.deficit + 1.0)).sum()
-        return local, started(glob, self.terms)
+        return local, glob
 
     def _split(self, local: Floats, glob: Floats) -> tuple[Floats, Floats, Floats]:
         c = self.shape[2]
@@ -135,7 +126,7 @@ class GeneralSaddle:
         bent = ratio * (curved * self.deficit).sum(-1) * square
         diagonal(corner[:, 1 : c + 1, 1 : c + 1])[...] = -2.0 * bent.sum(1)
         corner[:, 1 : c + 1, c + 2] = corner[:, c + 2, 1 : c + 1] = -1.0
-        return added(Derivatives(g_local, g_glob, local_local, local_glob, corner), self.terms, local, glob)
+        return Derivatives(g_local, g_glob, local_local, local_glob, corner)
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """Newton step of x."""
@@ -169,14 +160,7 @@ class GeneralSolution:
 def solve_general(problem: GeneralSaddle, accuracy: float) -> GeneralSolution:
     """Solve a batch."""
     c = problem.shape[2]
-    point = saddle.solve(problem, accuracy=accuracy)
-    lam, mu = point.glob[:, 0], point.glob[:, c + 5 :]
-    level_mu, share_mu = np.split(mu, [problem.groups.multipliers], axis=1)
-    return GeneralSolution(
-        point.local[..., :c],
-        lam,
-        point.local[..., c],
-        point.glob[:, 1 : c + 1],
-        usable(level_mu),
-        usable(share_mu / lam[:, None] ** 2),
-    )
+    terms = problem.groups.term(c), problem.labels.term(slice(1, c + 1))
+    point, (level_mu, share_mu) = solve_limited(problem, terms, accuracy=accuracy)
+    lam, shares = point.glob[:, 0], (point.local[..., c], point.glob[:, 1 : c + 1])
+    return GeneralSolution(point.local[..., :c], lam, *shares, usable(level_mu), usable(share_mu / lam[:, None] ** 2))

@@ -13,10 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
+from fairbound.limited import RowTerm, solve_limited
 from fairbound.rounding import UNIT
-from fairbound.row_terms import RowTerms, added, extended, started
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows
 
 #: A limit with less slack than this at the point counts as an equality.
@@ -28,53 +27,38 @@ GUARD = 64 * UNIT
 
 @dataclass(frozen=True)
 class _SlackSaddle:
-    """Maximise t. Local variable: m_i. Global: t, nu (of the sum), a, and the multipliers of the rows of A."""
+    """Maximise t. Global variables: m_1 .. m_n, t, a, nu (of the sum). Local: one idle variable."""
 
-    matrix: Floats
-    right: Floats
+    size: int
     skew: float | None
 
     @cached_property
-    def terms(self) -> tuple[RowTerms, ...]:
-        """A m + t <= b; t is one more share here."""
-        return (RowTerms(self.matrix, self.right, 0, 3),)
-
-    @cached_property
     def rows(self) -> tuple[LocalRows, GlobalRows]:
-        """m_i - a - t >= 0, a + g - m_i - t >= 0; a >= 0, mu >= 0."""
-        own = np.eye(3 + len(self.right))
-        block, border, offset = [[1.0]], [-own[2] - own[0]], [0.0]
+        """m_i - a - t >= 0, a + g - m_i - t >= 0, a >= 0."""
+        n = self.size
+        own = np.eye(n + 3)
+        rest, offset = [*(own[:n] - own[n] - own[n + 1]), own[n + 1]], [0.0] * (n + 1)
         if self.skew is not None:
-            block, border, offset = [*block, [-1.0]], [*border, own[2] - own[0]], [0.0, -self.skew]
-        near = LocalRows(np.array([[block]]), np.array([[border]]), np.array([[offset]]), -np.ones(len(offset)))
-        return near, extended(GlobalRows(own[None, 2:3], np.zeros((1, 1)), -np.ones(1)), self.terms)
+            rest, offset = [*rest, *(own[n + 1] - own[n] - own[:n])], offset + [-self.skew] * n
+        idle = LocalRows(np.ones((1, 1, 1, 1)), np.zeros((1, 1, 1, n + 3)), -np.ones((1, 1, 1)), np.ones(1))
+        return idle, GlobalRows(np.array([rest]), np.array([offset]), -np.ones(len(offset)))
 
     def start(self) -> tuple[Floats, Floats]:
         """Uniform shares, t low enough."""
-        size = self.matrix.shape[1]
-        glob = np.zeros((1, 3 + len(self.right)))
-        glob[0, 0], glob[0, 2] = -1.0, 0.5 / size
-        return np.full((1, size, 1), 1.0 / size), started(glob, self.terms)
+        n = self.size
+        return np.zeros((1, 1, 1)), np.r_[np.full(n, 1.0 / n), -1.0, 0.5 / n, 0.0][None]
 
     def inner(self, local: Floats, glob: Floats) -> Floats:
         """No inner variables: a constant."""
         return np.ones((len(glob), 1))
 
     def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
-        """Differentiate t + nu (1 - sum m) + <mu, b - A m - t>."""
-        size, count = self.matrix.shape[1], glob.shape[1]
-        slope = Derivatives(
-            np.full((1, size, 1), -glob[0, 1]),
-            np.zeros((1, count)),
-            np.zeros((1, size, 1, 1)),
-            np.zeros((1, size, 1, count)),
-            np.zeros((1, count, count)),
-        )
-        slope.local_glob[..., 1] = -1.0
-        slope.glob[0, :2] = 1.0 - glob[0, 3:].sum(), 1.0 - local.sum()
-        slope.glob[0, 3:] = -glob[0, 0]
-        slope.glob_glob[0, 0, 3:] = slope.glob_glob[0, 3:, 0] = -1.0
-        return added(slope, self.terms, local, glob)
+        """Differentiate t + nu (1 - sum m)."""
+        n = self.size
+        slope = np.r_[np.full(n, -glob[0, -1]), 1.0, 0.0, 1.0 - glob[0, :n].sum()]
+        corner = np.zeros((1, n + 3, n + 3))
+        corner[0, :n, -1] = corner[0, -1, :n] = -1.0
+        return Derivatives(local, slope[None], np.ones((1, 1, 1, 1)), np.zeros((1, 1, 1, n + 3)), corner)
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """No inner variables."""
@@ -163,11 +147,12 @@ def _largest(away: Floats, slack: Floats) -> Floats:
 
 def find_interior(matrix: Floats, right: Floats, skew: float | None) -> Interior:
     """Find the point."""
-    point = saddle.solve(_SlackSaddle(matrix, right, skew), accuracy=1e-16)
-    share = np.maximum(point.local[0, :, 0], 0.0)
+    size = matrix.shape[1]
+    term = RowTerm(np.hstack([matrix, np.ones((len(matrix), 1))]), right, slice(0, size + 1))
+    point, (mu,) = solve_limited(_SlackSaddle(size, skew), (term,), accuracy=1e-16)
+    share = np.maximum(point.glob[0, :size], 0.0)
     share = share / share.sum()
-    mu = np.maximum(point.glob[0, 3:], 0.0)
-    found = Interior(matrix, right, skew, share, 0.0, mu)
+    found = Interior(matrix, right, skew, share, 0.0, mu[0])
     # What is active is solved once more, as linear equations.
     rows = found._equalities
     goal = np.concatenate([[1.0], right[found._active], np.zeros(int((share < ACTIVE).sum()))])
@@ -177,4 +162,4 @@ def find_interior(matrix: Floats, right: Floats, skew: float | None) -> Interior
     slack = float((right - matrix @ share).min(initial=np.inf))
     if skew is not None:
         slack = min(slack, skew - float(np.ptp(share)))
-    return Interior(matrix, right, skew, share, min(slack, float(share.min())), mu)
+    return Interior(matrix, right, skew, share, min(slack, float(share.min())), mu[0])

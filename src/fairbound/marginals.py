@@ -19,12 +19,15 @@ import numpy as np
 
 from fairbound.arrays import Floats
 from fairbound.interior import ACTIVE, Interior, find_interior
+from fairbound.limited import RowTerm
 from fairbound.limits import Limits
 from fairbound.rounding import UNIT, margin, raised
-from fairbound.row_terms import RowTerms
 
 #: Added to products of multipliers, so that terms lost by underflow cannot make them too small.
 LEAST = 1e-280
+
+#: The slack that a solver needs at least.
+WIDENED = 1e-9
 
 #: Limits may be missed by this much, which is what rounding does to shares and to their products with a row.
 ROUNDING = 64 * UNIT
@@ -62,15 +65,14 @@ class MarginalSet:
         limits = self.limits or Limits((), ())
         return find_interior(limits.matrix.reshape(-1, self.size), limits.right, self.skew)
 
-    def terms(self, shares: int | slice, first: int) -> tuple[RowTerms, ...]:
-        """Return what the rows add to a saddle problem: see :class:`RowTerms` for the places.
+    def term(self, shares: int | slice) -> RowTerm:
+        """Return what the rows add to a saddle problem in which the shares stand at that place.
 
         A set without interior is widened a little for the solver, as with ``width``: bounds are not computed from it.
         """
         if self.limits is None:
-            return ()
-        most = self.limits.right + max(0.0, ACTIVE - self.interior.slack)
-        return (RowTerms(self.limits.matrix, most, shares, first),)
+            return RowTerm(np.zeros((0, self.size)), np.zeros(0), shares)
+        return RowTerm(self.limits.matrix, self.limits.right + max(0.0, WIDENED - self.interior.slack), shares)
 
     @cached_property
     def floors(self) -> Floats:

@@ -7,13 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.errors import InputError
+from fairbound.limited import solve_limited
 from fairbound.marginals import MarginalSet
 from fairbound.population import Population
 from fairbound.rounding import UNIT, lowered
-from fairbound.row_terms import RowTerms, added, extended, started
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows
 
 #: An affinity this close to one cannot be told from one in floating point: the distance is reported as zero.
@@ -41,29 +40,18 @@ class NearestFair:
 class _AffinitySaddle:
     """Maximise ``sum sqrt(p_sy k_s r_y)`` (jointly concave) over limited shares.
 
-    Local variable: k_s. Global: r_1 .. r_C, nu_k, nu_r, floor_k, floor_r, and the multipliers of the rows of K and R.
+    Local variable: k_s. Global: r_1 .. r_C, nu_k, nu_r, floor_k, floor_r.
     """
 
     root: Floats
     groups: MarginalSet
     labels: MarginalSet
 
-    @property
-    def size(self) -> int:
-        """Return the number of global variables."""
-        return self.labels.size + 4 + self.groups.multipliers + self.labels.multipliers
-
-    @cached_property
-    def terms(self) -> tuple[RowTerms, ...]:
-        """The rows of K and of R."""
-        c = self.labels.size
-        return (*self.groups.terms(0, c + 4), *self.labels.terms(slice(0, c), c + 4 + self.groups.multipliers))
-
     @cached_property
     def rows(self) -> tuple[LocalRows, GlobalRows]:
         """K in K, r in R."""
         c = self.labels.size
-        own = np.eye(self.size)
+        own = np.eye(c + 4)
         block, border, offset = [[1.0]], [-own[c + 2]], [0.0]
         if self.groups.skew is not None:
             block, border, offset = [*block, [-1.0]], [*border, own[c + 2]], [0.0, -self.groups.width]
@@ -72,16 +60,15 @@ class _AffinitySaddle:
         rest, offset = [own[c + 2], own[c + 3], *shares], [0.0] * (c + 2)
         if self.labels.skew is not None:
             rest, offset = [*rest, *-shares], offset + [-self.labels.width] * c
-        return near, extended(GlobalRows(np.array([rest]), np.array([offset]), -np.ones(len(offset))), self.terms)
+        return near, GlobalRows(np.array([rest]), np.array([offset]), -np.ones(len(offset)))
 
     def start(self) -> tuple[Floats, Floats]:
         """Uniform shares."""
         s, c = self.root.shape
-        glob = np.zeros(self.size)
-        glob[:c] = 1.0 / c
+        glob = np.r_[np.full(c, 1.0 / c), 0.0, 0.0, 0.0, 0.0]
         glob[c + 2] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
         glob[c + 3] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
-        return np.full((1, s, 1), 1.0 / s), started(glob[None], self.terms)
+        return np.full((1, s, 1), 1.0 / s), glob[None]
 
     def inner(self, local: Floats, glob: Floats) -> Floats:
         """No inner variables: a constant."""
@@ -93,17 +80,14 @@ class _AffinitySaddle:
         k, r = local[0, :, 0], glob[0, :c]
         value = self.root * np.sqrt(k)[:, None] * np.sqrt(r)
         g_local = value.sum(1) / (2 * k) - glob[0, c]
-        g_glob = np.zeros(self.size)
-        g_glob[: c + 2] = np.r_[value.sum(0) / (2 * r) - glob[0, c + 1], 1 - k.sum(), 1 - r.sum()]
-        local_glob = np.zeros((1, s, 1, self.size))
+        g_glob = np.r_[value.sum(0) / (2 * r) - glob[0, c + 1], 1 - k.sum(), 1 - r.sum(), 0.0, 0.0]
+        local_glob = np.zeros((1, s, 1, c + 4))
         local_glob[0, :, 0, :c] = value / (4 * k[:, None] * r)
         local_glob[0, :, 0, c] = -1.0
-        corner = np.zeros((self.size, self.size))
-        corner[:c, :c] = np.diag(-value.sum(0) / (4 * r * r))
+        corner = np.diag(np.r_[-value.sum(0) / (4 * r * r), 0.0, 0.0, 0.0, 0.0])
         corner[:c, c + 1] = corner[c + 1, :c] = -1.0
         bent = -value.sum(1) / (4 * k * k)
-        slope = Derivatives(g_local[None, :, None], g_glob[None], bent[None, :, None, None], local_glob, corner[None])
-        return added(slope, self.terms, local, glob)
+        return Derivatives(g_local[None, :, None], g_glob[None], bent[None, :, None, None], local_glob, corner[None])
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """No inner variables."""
@@ -128,7 +112,8 @@ def nearest_shares(mass: Floats, groups: MarginalSet, labels: MarginalSet) -> Ne
     left, _, right = np.linalg.svd(root)
     k, r = left[:, 0] ** 2, right[0] ** 2
     if not (groups.respects_limits(k) and labels.respects_limits(r)):
-        point = saddle.solve(_AffinitySaddle(root, groups, labels), accuracy=1e-15)
+        terms = groups.term(0), labels.term(slice(0, labels.size))
+        point, _ = solve_limited(_AffinitySaddle(root, groups, labels), terms, accuracy=1e-15)
         k, r = point.local[0, :, 0], point.glob[0, : labels.size]
     k, r = groups.inside(k), labels.inside(r)
     affinity = float(lowered((root * np.sqrt(k)[:, None] * np.sqrt(r)).sum(), mass.size + 16))

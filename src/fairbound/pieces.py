@@ -27,10 +27,9 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
+from fairbound.limited import solve_limited
 from fairbound.marginals import MarginalSet, no_multipliers, usable
-from fairbound.row_terms import RowTerms, added, extended, started
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows, take
 
 #: Limit on the entries of omega, in units of loss; like the cap on lam it keeps programs bounded on hopeless pieces.
@@ -46,9 +45,8 @@ class PieceSaddle:
     r, where it makes the bound very negative instead of minus infinity. A piece whose bound is below ``enough`` is left
     as it is: it cannot hold the worst case.
 
-    Local variables: w_s1 .. w_sC, k_s. Global: lam, theta_1 .. theta_m, nu_theta, nu_k, floor_k, the multipliers of
-    the rows of K, and where the label shares are limited beyond what the pieces know also omega_1 .. omega_C,
-    r_1 .. r_C, nu_r, floor_r, and the multipliers of the rows of R.
+    Local variables: w_s1 .. w_sC, k_s. Global: lam, theta_1 .. theta_m, nu_theta, nu_k, floor_k, and where the label
+    shares are limited beyond what the pieces know also omega_1 .. omega_C, r_1 .. r_C, nu_r, floor_r.
     """
 
     root: Floats
@@ -75,19 +73,8 @@ class PieceSaddle:
     @property
     def size(self) -> int:
         """Return the number of global variables."""
-        return self._omega + (2 * self.shape[2] + 2 + self.labels.multipliers if self.limited else 0)
-
-    @property
-    def _omega(self) -> int:
-        """Where omega begins among the global variables; r, nu_r, floor_r follow."""
-        return self.shape[3] + 4 + self.groups.multipliers
-
-    @cached_property
-    def terms(self) -> tuple[RowTerms, ...]:
-        """The rows of K and, if they are dualised, of R."""
         _, _, c, m = self.shape
-        groups, first = self.groups.terms(c, m + 4), self._omega + c
-        return (*groups, *self.labels.terms(slice(first, first + c), first + c + 2)) if self.limited else groups
+        return m + 4 + (2 * c + 2 if self.limited else 0)
 
     @cached_property
     def centre(self) -> Floats:
@@ -127,16 +114,13 @@ class PieceSaddle:
             [1.0] + [-1.0] * m + [1.0, -1.0],
         )
         if self.limited:
-            omega, r, floor = self._omega, self._omega + c, self._omega + 2 * c + 1
-            shares = own[r : r + c] - own[floor]  # r_y - floor_r
-            rest += [own[floor], *shares]
-            offsets += [0.0] * (c + 1)
-            signs += [-1.0] * (c + 1)
-            if self.labels.skew is not None:
-                rest += [*-shares]
-                offsets += [-self.labels.width] * c
-                signs += [-1.0] * c
-            pulls = own[omega : omega + c]
+            first = m + 4 + c
+            shares = own[first : first + c] - own[-1]  # r_y - floor_r
+            upper = -shares[: 0 if self.labels.skew is None else c]
+            rest += [own[-1], *shares, *upper]
+            offsets += [0.0] * (c + 1) + [-self.labels.width] * len(upper)
+            signs += [-1.0] * (c + 1 + len(upper))
+            pulls = own[m + 4 : m + 4 + c]
             rest, offsets, signs = (
                 [*rest, *pulls, *-pulls],
                 offsets + [-PULL] * (2 * c),
@@ -144,7 +128,7 @@ class PieceSaddle:
             )
         offset = np.tile(np.array(offsets), (n, 1))
         offset[:, m + 1] = -self.cap
-        return near, extended(GlobalRows(np.array(rest)[None], offset, np.array(signs)), self.terms)
+        return near, GlobalRows(np.array(rest)[None], offset, np.array(signs))
 
     def start(self) -> tuple[Floats, Floats]:
         """Constant multipliers above all ceilings, uniform shares."""
@@ -157,10 +141,9 @@ class PieceSaddle:
         affinity = (self.root**2 / (2.0 - self.loss)).sum()
         glob[:, 0] = np.minimum((self.tau + 0.01) / affinity, 0.5 * self.cap)
         if self.limited:
-            r = self._omega + c
-            glob[:, r : r + c] = 1.0 / c
-            glob[:, r + c + 1] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
-        return local, started(glob, self.terms)
+            glob[:, m + 4 + c : m + 4 + 2 * c] = 1.0 / c
+            glob[:, -1] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
+        return local, glob
 
     def _above(self, w: Floats) -> Floats:
         """Return eta(r^j), shape (N, S, m, C)."""
@@ -214,19 +197,18 @@ class PieceSaddle:
         corner[:, 0, 1 : m + 1] = 2.0 * (root * x).sum((1, 3, 4))
         corner[:, 1 : m + 1, m + 1] = -1.0
         if self.limited:
-            first = self._omega
-            omega, r, nu = slice(first, first + c), slice(first + c, first + 2 * c), first + 2 * c
+            omega, r = slice(m + 4, m + 4 + c), slice(m + 4 + c, m + 4 + 2 * c)
             ball = slice(1, m + 1)
             g_glob[:, ball] -= (self.vertices @ glob[:, omega, None])[..., 0]
             g_glob[:, omega] = glob[:, r] - (glob[:, None, ball] @ self.vertices)[:, 0]
-            g_glob[:, r] = glob[:, omega] - glob[:, nu, None]
-            g_glob[:, nu] = 1.0 - glob[:, r].sum(1)
+            g_glob[:, r] = glob[:, omega] - glob[:, -2, None]
+            g_glob[:, -2] = 1.0 - glob[:, r].sum(1)
             corner[:, ball, omega] = -self.vertices
             corner[:, omega, r] = np.eye(c)
-            corner[:, r, nu] = -1.0
+            corner[:, r, -2] = -1.0
         upper = np.triu(corner, 1)
         corner = corner + upper.swapaxes(-1, -2)
-        return added(Derivatives(g_local, g_glob, local_local, local_glob, corner), self.terms, local, glob)
+        return Derivatives(g_local, g_glob, local_local, local_glob, corner)
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """Newton step of x."""
@@ -280,14 +262,13 @@ class PieceSolution:
 def solve_pieces(problem: PieceSaddle, *, accuracy: float = 1e-10) -> PieceSolution:
     """Solve a batch of pieces."""
     n, _, c, m = problem.shape
-    point = saddle.solve(problem, accuracy=accuracy)
+    terms = [problem.groups.term(c)]
+    if problem.limited:
+        terms.append(problem.labels.term(slice(m + 4 + c, m + 4 + 2 * c)))
+    point, mu = solve_limited(problem, tuple(terms), accuracy=accuracy)
     lam, theta = point.glob[:, 0], point.glob[:, 1 : m + 1]
-    first = m + 4 + problem.groups.multipliers
-    level_mu = usable(point.glob[:, m + 4 : first])
     omega, share_mu = np.zeros((n, c)), no_multipliers(n, problem.labels)
     if problem.limited:
-        omega = point.glob[:, first : first + c] / lam[:, None] ** 2
-        share_mu = usable(point.glob[:, first + 2 * c + 2 :] / lam[:, None] ** 2)
-    share = (theta[:, None] @ problem.vertices)[:, 0]
-    shares = point.local[..., c], share
-    return PieceSolution(point.local[..., :c], problem.centre, omega, level_mu, share_mu, lam, *shares)
+        omega, share_mu = point.glob[:, m + 4 : m + 4 + c] / lam[:, None] ** 2, usable(mu[1] / lam[:, None] ** 2)
+    shares = point.local[..., c], (theta[:, None] @ problem.vertices)[:, 0]
+    return PieceSolution(point.local[..., :c], problem.centre, omega, usable(mu[0]), share_mu, lam, *shares)
