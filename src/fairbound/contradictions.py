@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from fairbound.errors import InputError, listed
+from fairbound.errors import InputError
 from fairbound.limits import Side
 from fairbound.marginals import MarginalSet
 
@@ -24,7 +24,7 @@ def refuse_contradictions(side: Side, names: Sequence[Hashable], shares: Margina
     if skewed:
         said.append(f"any two {side} shares differ by at most {shares.skew:g} ({side}_skew)")
     message = (
-        f"the limits on the {side} shares contradict each other: no shares that add up to 1 obey all of: "
-        f"{listed(said)}; widen or leave out one of min_{side}_mass, {side}_limits, {side}_rows and {side}_skew"
+        f"the limits on the {side} shares contradict each other: no shares that add up to 1 obey all of this: "
+        f"{'; '.join(said[:10])}. Widen or leave out one of min_{side}_mass, {side}_limits, {side}_rows and {side}_skew"
     )
     raise InputError(message)

@@ -162,5 +162,6 @@ def solve_general(problem: GeneralSaddle, accuracy: float) -> GeneralSolution:
     c = problem.shape[2]
     terms = problem.groups.term(c), problem.labels.term(slice(1, c + 1))
     point, (level_mu, share_mu) = solve_limited(problem, terms, accuracy=accuracy)
-    lam, shares = point.glob[:, 0], (point.local[..., c], point.glob[:, 1 : c + 1])
-    return GeneralSolution(point.local[..., :c], lam, *shares, usable(level_mu), usable(share_mu / lam[:, None] ** 2))
+    phi, lam = point.local[..., :c], point.glob[:, 0]
+    mus = problem.groups.useful(level_mu, phi.sum(axis=2)), usable(share_mu / lam[:, None] ** 2)
+    return GeneralSolution(phi, lam, point.local[..., c], point.glob[:, 1 : c + 1], *mus)

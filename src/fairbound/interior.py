@@ -152,14 +152,18 @@ def find_interior(matrix: Floats, right: Floats, skew: float | None) -> Interior
     point, (mu,) = solve_limited(_SlackSaddle(size, skew), (term,), accuracy=1e-16)
     share = np.maximum(point.glob[0, :size], 0.0)
     share = share / share.sum()
-    found = Interior(matrix, right, skew, share, 0.0, mu[0])
-    # What is active is solved once more, as linear equations.
+    found = Interior(matrix, right, skew, share, _least_slack(matrix, right, skew, share), mu[0])
+    # What is active is solved once more, as linear equations: better where these are equalities.
     rows = found._equalities
     goal = np.concatenate([[1.0], right[found._active], np.zeros(int((share < ACTIVE).sum()))])
     goal = np.concatenate([goal, np.full(len(rows) - len(goal), 0.0 if skew is None else skew)])
     share = np.maximum(share + np.linalg.lstsq(rows, goal - rows @ share, rcond=None)[0], 0.0)
     share = share / share.sum()
-    slack = float((right - matrix @ share).min(initial=np.inf))
-    if skew is not None:
-        slack = min(slack, skew - float(np.ptp(share)))
-    return Interior(matrix, right, skew, share, min(slack, float(share.min())), mu[0])
+    slack = _least_slack(matrix, right, skew, share)
+    return Interior(matrix, right, skew, share, slack, mu[0]) if slack > found.slack else found
+
+
+def _least_slack(matrix: Floats, right: Floats, skew: float | None, share: Floats) -> float:
+    """Return the least slack of all limits at a point."""
+    slack = float((right - matrix @ share).min(initial=share.min()))
+    return slack if skew is None else min(slack, skew - float(np.ptp(share)))

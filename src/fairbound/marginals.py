@@ -29,6 +29,9 @@ LEAST = 1e-280
 #: The slack that a solver needs at least.
 WIDENED = 1e-9
 
+#: Larger multipliers are not used.
+MOST = 1e60
+
 #: Limits may be missed by this much, which is what rounding does to shares and to their products with a row.
 ROUNDING = 64 * UNIT
 
@@ -122,6 +125,11 @@ class MarginalSet:
         level, price = self._support(moved), mu @ right
         return level + price + margin(np.abs(level) + mu @ np.abs(right), count + 4) + LEAST
 
+    def useful(self, mu: Floats, value: Floats) -> Floats:
+        """Return multipliers of a solver where they lower the support function, else zeros (it may stop early)."""
+        mu = usable(mu)
+        return np.where((self.support(value, mu) < self._support(value))[..., None], mu, 0.0)
+
     def _support(self, value: Floats) -> Floats:
         """Bound the products with shares that obey the skew limit."""
         if self.skew is None:
@@ -161,4 +169,4 @@ def no_multipliers(count: int, shares: MarginalSet) -> Floats:
 
 def usable(mu: Floats) -> Floats:
     """Return multipliers that any bound can take: what a solver could not find is set to zero."""
-    return np.where((mu > 0) & (mu < 1e60), mu, 0.0)
+    return np.where((mu > 0) & (mu < MOST), mu, 0.0)

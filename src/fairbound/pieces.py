@@ -29,7 +29,7 @@ import numpy as np
 
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.limited import solve_limited
-from fairbound.marginals import MarginalSet, no_multipliers, usable
+from fairbound.marginals import MarginalSet, no_multipliers
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows, take
 
 #: Limit on the entries of omega, in units of loss; like the cap on lam it keeps programs bounded on hopeless pieces.
@@ -266,9 +266,11 @@ def solve_pieces(problem: PieceSaddle, *, accuracy: float = 1e-10) -> PieceSolut
     if problem.limited:
         terms.append(problem.labels.term(slice(m + 4 + c, m + 4 + 2 * c)))
     point, mu = solve_limited(problem, tuple(terms), accuracy=accuracy)
-    lam, theta = point.glob[:, 0], point.glob[:, 1 : m + 1]
+    w, lam, theta = point.local[..., :c], point.glob[:, 0], point.glob[:, 1 : m + 1]
+    level_mu = problem.groups.useful(mu[0], (w @ problem.centre[..., None])[..., 0])
     omega, share_mu = np.zeros((n, c)), no_multipliers(n, problem.labels)
     if problem.limited:
-        omega, share_mu = point.glob[:, m + 4 : m + 4 + c] / lam[:, None] ** 2, usable(mu[1] / lam[:, None] ** 2)
+        omega = point.glob[:, m + 4 : m + 4 + c] / lam[:, None] ** 2
+        share_mu = problem.labels.useful(mu[1] / lam[:, None] ** 2, omega)
     shares = point.local[..., c], (theta[:, None] @ problem.vertices)[:, 0]
-    return PieceSolution(point.local[..., :c], problem.centre, omega, usable(mu[0]), share_mu, lam, *shares)
+    return PieceSolution(w, problem.centre, omega, level_mu, share_mu, lam, *shares)
