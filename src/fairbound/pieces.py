@@ -32,6 +32,9 @@ from fairbound.limited import solve_limited
 from fairbound.marginals import MarginalSet, no_multipliers
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows, take
 
+#: By how much multipliers are raised in the end, relative to their size and per label.
+NUDGE = 1e-13
+
 #: Limit on the entries of omega, in units of loss; like the cap on lam it keeps programs bounded on hopeless pieces.
 PULL = 100.0
 
@@ -267,6 +270,8 @@ def solve_pieces(problem: PieceSaddle, *, accuracy: float = 1e-10) -> PieceSolut
         terms.append(problem.labels.term(slice(m + 4 + c, m + 4 + 2 * c)))
     point, mu = solve_limited(problem, tuple(terms), accuracy=accuracy)
     w, lam, theta = point.local[..., :c], point.glob[:, 0], point.glob[:, 1 : m + 1]
+    # Multipliers at the very ceilings, where the ball is slack, would be below them after rounding.
+    w = w + NUDGE * c * (1.0 + np.abs(w).max(axis=(1, 2), keepdims=True))
     level_mu = problem.groups.useful(mu[0], (w @ problem.centre[..., None])[..., 0])
     omega, share_mu = np.zeros((n, c)), no_multipliers(n, problem.labels)
     if problem.limited:

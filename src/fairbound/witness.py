@@ -15,7 +15,11 @@ import numpy as np
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.nearest import NearestFair
 from fairbound.problem import Problem
-from fairbound.rounding import lowered, most_affinity
+from fairbound.rounding import UNIT, lowered, most_affinity
+
+
+#: Affinity beyond what is needed that mixing aims at, so that rounding does not undo it.
+SPARE = 16 * UNIT
 
 
 @dataclass(frozen=True)
@@ -200,5 +204,5 @@ def build_witnesses(
 def _blend(start: Floats, end: Floats, need: Floats) -> Floats:
     """Return the weight of the safer end that lifts a concave affinity from ``start`` to ``need``."""
     possible = (end > need) & (end > start)
-    weight = (need - start) / np.where(possible, end - start, 1.0) * (1 + 1e-9) + 1e-15
+    weight = (need - start + SPARE) / np.where(possible, end - start, 1.0) * (1 + 1e-9) + 1e-15
     return np.where(start >= need, 0.0, np.where(possible, np.minimum(1.0, weight), 1.0))
