@@ -48,6 +48,10 @@ def conic_general(problem: Problem, rho: float) -> float:
                     if a != b:
                         linear.append({at + a: 1.0, at + b: -1.0})
                         right.append(limits.skew)
+        if limits.limits is not None:
+            for row, most in zip(limits.limits.rows, limits.limits.most, strict=True):
+                linear.append({at + i: value for i, value in enumerate(row) if value})
+                right.append(most)
     add(linear, right, clarabel.NonnegativeConeT(len(linear)))
     for cell in range(cells):
         group, label = divmod(cell, c)
@@ -138,3 +142,37 @@ def random_members(
                 losses.append(float((mass * inner).sum()))
                 break
     return losses
+
+
+def sensitive_within(problem: Problem, rho: float, k: Floats) -> float:
+    """Return the worst loss for fixed group shares under sensitive shifting, over label shares within their limits.
+
+    A linear function is maximised over ``sum_y B_y u_y >= tau, u_y^2 <= r_y`` and r in R, by Clarabel; minus infinity
+    if there are no such shares.
+    """
+    labels, size = problem.labels, problem.labels.size
+    value, pull = k @ problem.upper.loss[..., 0], np.sqrt(k) @ np.sqrt(problem.mass)
+    one, zero = np.eye(size), np.zeros((size, size))
+    linear = [np.hstack([-one, zero]), np.concatenate([np.zeros(size), -pull])[None]]
+    right = [np.zeros(size), np.array([-max(0.0, 1.0 - rho**2)])]
+    if labels.skew is not None:
+        pairs = np.array([one[i] - one[j] for i in range(size) for j in range(size) if i != j])
+        linear.append(np.hstack([pairs, np.zeros(pairs.shape)]))
+        right.append(np.full(len(pairs), labels.skew))
+    if labels.limits is not None:
+        linear.append(np.hstack([labels.limits.matrix, np.zeros(labels.limits.matrix.shape)]))
+        right.append(labels.limits.right)
+    total = np.concatenate([np.ones(size), np.zeros(size)])[None]
+    cones: list[Any] = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(sum(map(len, right)))]
+    matrix, ends = [total, *linear], [np.ones(1), *right]
+    for y in range(size):  # u^2 <= r as |(2u, r - 1)| <= r + 1
+        matrix.append(np.vstack([-np.r_[one[y], zero[y]], -np.r_[zero[y], 2 * one[y]], -np.r_[one[y], zero[y]]]))
+        ends.append(np.array([1.0, 0.0, -1.0]))
+        cones.append(clarabel.SecondOrderConeT(3))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    program = sparse.csc_matrix(np.vstack(matrix)), np.concatenate(ends), cones, settings
+    quadratic = sparse.csc_matrix((2 * size, 2 * size))
+    solution = clarabel.DefaultSolver(quadratic, -np.concatenate([value, np.zeros(size)]), *program).solve()
+    return -float(solution.obj_val) if str(solution.status) in {"Solved", "AlmostSolved"} else -np.inf

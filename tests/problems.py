@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from fairbound import Population, certify_curve
+from fairbound import Population
 from fairbound.arrays import Floats
+from fairbound.question import pose
 
 P = np.array([[0.464, 0.204], [0.295, 0.037]])
 E = np.array([[0.09, 0.38], [0.02, 0.45]])
@@ -41,10 +42,33 @@ class Question:
     limits: dict[str, Any]
 
 
-def radius(population: Population, excess: float, **limits: float) -> float:
+def radius(population: Population, excess: float, **limits: Any) -> float:
     """Return a radius that lies ``excess`` of the way from the nearest fair distribution to 1."""
-    nearest = certify_curve(population, [1.0], group_skew=limits.get("group_skew"), label_skew=limits.get("label_skew"))
-    return nearest.distance + excess * (1 - nearest.distance)
+    distance = pose(population, **limits).distance
+    return distance + excess * (1 - distance)
+
+
+def random_limits(rng: np.random.Generator, side: str, size: int) -> dict[str, Any]:
+    """Draw limits of all kinds on the shares of one side, some exact, around shares that obey them all."""
+    inside = rng.dirichlet(np.full(size, 2.0))
+    kind = int(rng.integers(6))
+    limits: dict[str, Any] = {}
+    if kind in {0, 3}:
+        limits[f"min_{side}_mass"] = float(rng.choice([0.5, 0.9]) * inside.min())
+    if kind in {1, 3, 4}:
+        width = rng.choice([0.0, 0.02, 0.2])
+        below, above = np.clip(inside + width * rng.uniform(size=(2, size)) * [[-1.0], [1.0]], 0.0, 1.0)
+        some = rng.permutation(size)[: rng.integers(1, size + 1)]
+        limits[f"{side}_limits"] = {int(i): (float(below[i]), float(above[i])) for i in some}
+    if kind in {2, 4}:
+        matrix = rng.normal(size=(int(rng.integers(1, 4)), size))
+        limits[f"{side}_rows"] = (
+            matrix,
+            matrix @ inside + rng.choice([0.0, 0.01, 0.1]) * rng.exponential(size=len(matrix)),
+        )
+    if kind == 5 or rng.random() < 0.2:
+        limits[f"{side}_skew"] = min(1.0, float(np.ptp(inside)) * rng.choice([1.0, 1.1]) + 1e-12)
+    return limits
 
 
 @st.composite

@@ -165,7 +165,7 @@ NOT_PROVED: dict[str, tuple[str, Callable[[Document], object], str]] = {
     "a split of a point": ("sensitive", lambda d: d["proof"]["splits"].__setitem__(0, [1, 1]), "edge"),
     "an uncovered piece": ("sensitive", lambda d: (d["proof"]["splits"].pop(), leaf(d).pop()), "not covered"),
     "a tree that goes on": ("sensitive", lambda d: d["proof"]["splits"].append(None), "goes on"),
-    "a root that leaves out shares": ("sensitive", lambda d: d["proof"].update(floor=0.1), "leaves out"),
+    "a root that leaves out shares": ("sensitive", lambda d: d["proof"].update(floors=[0.1, 0.0]), "leaves out"),
     "multipliers below the losses": ("sensitive", lambda d: leaf(d)[3].update(w=[[0.1, 0.1], [0.1, 0.1]]), "feasible"),
     "negative multipliers": ("general", lambda d: d["proof"]["phi"][0].__setitem__(0, -1.0), "feasible"),
     "a tangent at the border": ("general", lambda d: d["proof"]["share"].__setitem__(0, 0.0), "feasible"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairbound.arrays import Floats
+from fairbound.arrays import Booleans, Floats
 from fairbound.problem import Problem
 from fairbound.rounding import least_affinity, lowered, margin, raised
 
@@ -29,12 +29,29 @@ def _certified(level: Floats, rho: Floats, total: Floats) -> Floats:
     return level - gain + margin(np.abs(level) + gain, 2)
 
 
-def general_bound(problem: Problem, rho: Floats, phi: Floats, label_share: Floats) -> Floats:
+def _valid(mu: Floats | None, count: int) -> Booleans:
+    """Tell which multipliers of limits on shares prove something: none is negative, or too large."""
+    if mu is None:
+        return np.ones(count, dtype=bool)
+    valid: Booleans = np.logical_and.reduce((mu >= 0) & (mu < MOST), axis=-1)
+    return valid
+
+
+def general_bound(
+    problem: Problem,
+    rho: Floats,
+    phi: Floats,
+    label_share: Floats,
+    level_mu: Floats | None = None,
+    share_mu: Floats | None = None,
+) -> Floats:
     """Bound the loss under general shifting from ``phi`` (N, S, C) >= 0 and ``label_share`` (N, C) > 0.
 
     With ``u = phi / r0`` and ``D = M - loss`` (docs/theory.md, section 3):
 
         M + sigma_K(sum_y phi) - tau^2 / ( sum_i p_i E_i[D / (D+u)^2] + sigma_R(sum_s p_i E_i[u / (D+u)^2] / r0) ).
+
+    ``level_mu`` and ``share_mu`` are multipliers >= 0 of the rows of K and of R (section 5).
     """
     top = problem.ceiling.flat[0]
     probability = problem.upper.probability
@@ -47,20 +64,31 @@ def general_bound(problem: Problem, rho: Floats, phi: Floats, label_share: Float
         intercept = (weight * (deficit * inverse)).sum(axis=(1, 2, 3)) + LEAST
         slope = (weight * (ratio[..., None] * inverse)).sum(axis=3) / label_share[:, None]
         slope = raised(slope.sum(axis=1) + LEAST, roundings)
-        level = problem.groups.support(raised(phi.sum(axis=2), problem.labels.size))
+        level = problem.groups.support(raised(phi.sum(axis=2), problem.labels.size), level_mu)
         level = top + level
-        total = raised(raised(intercept, roundings) + problem.labels.support(slope), 1)
+        total = raised(raised(intercept, roundings) + problem.labels.support(slope, share_mu), 1)
         # An atom at the ceiling with a zero multiplier makes G infinite: then the ball gains nothing.
         total = np.where(np.isnan(total), np.inf, total)
-        bound = _certified(level + margin(level, 1), rho, total)
+        bound = _certified(level + margin(np.abs(level), 1), rho, total)
     usable = (phi >= 0).all(axis=(1, 2)) & (ratio < MOST).all(axis=(1, 2)) & (label_share > 1.0 / MOST).all(axis=1)
+    usable = usable & _valid(level_mu, len(phi)) & _valid(share_mu, len(phi))
     return np.where(usable, bound, np.inf)
 
 
-def piece_bound(problem: Problem, rho: Floats, vertices: Floats, w: Floats, centre: Floats, omega: Floats) -> Floats:
+def piece_bound(
+    problem: Problem,
+    rho: Floats,
+    vertices: Floats,
+    w: Floats,
+    centre: Floats,
+    omega: Floats,
+    level_mu: Floats | None = None,
+    share_mu: Floats | None = None,
+) -> Floats:
     """Bound the loss over all Q whose label shares lie in the piece, from any ``w``, ``centre``, ``omega``.
 
-    Shapes: vertices (N, m, C), w (N, S, C), centre and omega (N, C). The formula stands in :mod:`fairbound.pieces`
+    Shapes: vertices (N, m, C), w (N, S, C), centre and omega (N, C). ``level_mu`` and ``share_mu`` are multipliers
+    >= 0 of the rows of K and of R. The formula stands in :mod:`fairbound.pieces`
     (docs/theory.md, section 4). Vertices are allowed to be off by a few roundings. Where a multiplier falls below
     a ceiling nothing is proved: infinity.
     """
@@ -81,22 +109,25 @@ def piece_bound(problem: Problem, rho: Floats, vertices: Floats, w: Floats, cent
         pulled = (vertices @ omega[..., None])[..., 0]
         size = np.abs(vertices) @ np.abs(omega)[..., None]
         total = total - pulled + margin(size[..., 0] + total, labels + 8)
-        limit = problem.labels.support(omega)
+        limit = problem.labels.support(omega, share_mu)
         most = total.max(axis=1) + limit
         most = most + margin(np.abs(total).max(axis=1) + np.abs(limit), 2)
     else:
         most = total.max(axis=1)
     held = (eta >= problem.ceiling).all(axis=(1, 2, 3)) & (np.abs(w) < MOST).all(axis=(1, 2))
     held = held & (np.abs(centre) < MOST).all(axis=1) & (np.abs(omega) < MOST).all(axis=1)
+    held = held & _valid(level_mu, len(w)) & _valid(share_mu, len(w))
     level = (w @ centre[..., None])[..., 0]
     level = level + margin((np.abs(w) @ np.abs(centre)[..., None])[..., 0], labels + 4)
-    bound = _certified(problem.groups.support(level), rho, most)
+    bound = _certified(problem.groups.support(level, level_mu), rho, most)
     # G is positive, so a total that is not positive shows that no admissible r lies in the piece at all.
     bound = np.where(most <= 0, -np.inf, bound)
     return np.where(held, bound, np.inf)
 
 
-def conditional_bound(problem: Problem, rho: Floats, theta: Floats, ends: Floats | None = None) -> Floats:
+def conditional_bound(
+    problem: Problem, rho: Floats, theta: Floats, group_mu: Floats, label_mu: Floats, ends: Floats | None = None
+) -> Floats:
     """Bound a mean given the group from any ``theta`` that are at least the ceilings (docs/metrics.md).
 
     Without ``ends`` theta is (N, 1, S, C). With two parts, ``ends`` (N, 2) is the interval in which the share t of the
@@ -105,6 +136,9 @@ def conditional_bound(problem: Problem, rho: Floats, theta: Floats, ends: Floats
     one of 0 and ``w/4`` times what H_s2 rises more than H_s1, the bound is
 
         max_j level_j - tau^2 / max_j sigma_K( t_j H_s1^j + (1 - t_j) H_s2^j + bent_s ).
+
+    ``group_mu`` (N, 1 or 2, rows) and, without ``ends``, ``label_mu`` (N, rows) are any multipliers >= 0 of limits on
+    the shares; among parts of the labels, limits on labels are left to the interval.
     """
     parts = problem.parts or ()
     probability = problem.upper.probability
@@ -122,13 +156,17 @@ def conditional_bound(problem: Problem, rho: Floats, theta: Floats, ends: Floats
             bent = raised(np.maximum(more, 0.0) * (ends[:, 1:] - ends[:, :1]) * 0.25, 8)
             total = ends[..., None] * pull[0] + (1.0 - ends)[..., None] * pull[1] + bent[:, None]
         total = np.where(np.isnan(total), np.inf, total)  # 0 times infinity, at an end of the simplex
-        most = problem.groups.support(raised(total, 8)).max(axis=1)
+        most = problem.groups.support(raised(total, 8), group_mu).max(axis=1)
         most = np.where(np.isnan(most), np.inf, most)
         summed = theta.sum(axis=2)
         summed = summed + margin(np.abs(theta).sum(axis=2), problem.groups.size)
-        levels = [problem.labels.support(summed) if ends is None else summed[..., part].max(axis=2) for part in parts]
+        levels = [
+            problem.labels.support(summed, label_mu[:, None]) if ends is None else summed[..., part].max(axis=2)
+            for part in parts
+        ]
         level = np.sum(levels, axis=0)
         level = level + margin(np.sum(np.abs(levels), axis=0), 2)
         bound = _certified(level.max(axis=1), rho, most)
     held = (theta >= problem.ceiling).all(axis=(1, 2, 3)) & (np.abs(theta) < MOST).all(axis=(1, 2, 3))
+    held = held & (group_mu >= 0).all(axis=(1, 2)) & (label_mu >= 0).all(axis=1)
     return np.where(held, bound, np.inf)

@@ -12,17 +12,20 @@ from fairbound.chance import with_probability
 from fairbound.digits import Digits, radius_down
 from fairbound.document import (
     digest,
+    read_limits,
     read_name,
     read_population,
     read_proof,
     read_sampling,
     read_witness,
+    write_limits,
     write_name,
     write_population,
     write_proof,
     write_sampling,
     write_witness,
 )
+from fairbound.limits import Limits
 from fairbound.metrics import metric_sentence, objective_sentence
 from fairbound.notebook import html_details, html_paragraph, html_table
 from fairbound.objective import Objective
@@ -92,6 +95,8 @@ class Certificate:
         The confidence region's name.
     stand_in
         What takes P's place if P is known through a sample: ``attained``, ``witness`` and ``proof`` refer to it.
+    group_limits, label_limits
+        Linear limits on Q's group shares and on its label shares; None for none.
     metric
         What is bounded: "loss", or another metric.
     group
@@ -118,10 +123,18 @@ class Certificate:
     confidence: float | None = None
     region: str | None = None
     stand_in: StandIn | None = None
+    group_limits: Limits | None = None
+    label_limits: Limits | None = None
     objective: Objective | None = None
     metric: str = "loss"
     group: Hashable | None = None
     comparisons: tuple[Certificate, ...] = ()
+
+    @property
+    def limited(self) -> bool:
+        """Whether the shares of Q are limited."""
+        limits = self.group_skew, self.label_skew, self.group_limits, self.label_limits
+        return any(limit is not None for limit in limits)
 
     @property
     def lower(self) -> bool:
@@ -208,6 +221,8 @@ class Certificate:
                 "rho": self.rho,
                 "group_skew": self.group_skew,
                 "label_skew": self.label_skew,
+                "group_limits": write_limits(self.group_limits),
+                "label_limits": write_limits(self.label_limits),
                 "confidence": self.confidence,
                 "tolerance": self.tol,
                 "objective": None if self.objective is None else asdict(self.objective),
@@ -343,5 +358,7 @@ def read_certificate(document: dict[str, Any], population: Population) -> Certif
         confidence=question["confidence"],
         region=None if sampling is None else sampling["region"],
         stand_in=None if sampling is None else read_sampling(sampling, population),
+        group_limits=read_limits(question["group_limits"]),
+        label_limits=read_limits(question["label_limits"]),
         objective=None if question["objective"] is None else Objective(**question["objective"]),
     )

@@ -34,6 +34,13 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
         cells of group and label change (Theorem 2, solved globally).
     group_skew, label_skew
         Largest allowed difference between two group shares, and between two label shares, of Q.
+    min_group_mass, min_label_mass
+        Smallest share that every group, and every label, has in Q.
+    group_limits, label_limits
+        Smallest and largest share in Q by name, such as ``{"Female": (0.4, 0.6)}``; tuples name intersectional groups.
+    group_rows, label_rows
+        Any other linear limits as a pair ``(A, b)``: ``A @ shares <= b``, with a column of A for each group (label) in
+        the order of ``population.groups`` (``population.labels``).
     support
         "observed" restricts Q, under general shifting, to losses that occur in the same cell. This is an assumption
         about the world and is stated on the certificate.
@@ -68,6 +75,8 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     >>> certify(population, 0.2, shift="sensitive").witness.mass.round(3)
     array([[0.365, 0.338],
            [0.154, 0.143]])
+    >>> certify(population, 0.2, min_group_mass=0.4, label_limits={1: (0.1, 0.3)})
+    Certificate(bound=0.359371, attained=0.359371, rho=0.2, shift='general', status=TIGHT)
     """
     question = ask(population, **asked)
     if np.ndim(rho):

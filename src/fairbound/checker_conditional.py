@@ -8,9 +8,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from flint import arb
+from flint import arb, fmpq
 
-from fairbound.checker_duality import Case, RefusedError, gain, support
+from fairbound.checker_duality import Case, RefusedError, exact, gain, least_shares, support
 
 
 class Compared(Case):
@@ -47,6 +47,11 @@ class Compared(Case):
                 self.lower[cell] = [(p, arb(0)) for p, _ in self.lower[cell]]
                 self.ceiling[cell] = arb(0)
 
+    @property
+    def label_rows(self) -> list[Any]:
+        """The rows of the limits on label shares."""
+        return self.label_limits["rows"] if self.label_limits else []
+
     def _sign(self, s: int, y: int) -> int:
         label = self.objective["label"]
         if label is not None and (y == label) != self.objective["inside"]:
@@ -82,24 +87,30 @@ def _mirrored(population: dict[str, Any]) -> tuple[arb, dict[str, Any]]:
 
 def conditional_bounds(case: Compared, proof: dict[str, Any]) -> list[arb]:
     """Evaluate the bounds of docs/metrics.md, one for each piece; pieces must cover all shares of the first part."""
-    pieces, cuts = proof["theta"], proof["cuts"]
+    pieces, cuts, mu = proof["theta"], proof["cuts"], proof["group_mu"]
     ends = len(case.parts)
-    if any(len(piece) != ends for piece in pieces):
+    if any(len(piece) != ends for piece in [*pieces, *mu]):
         raise RefusedError(f"each piece must have {ends} set{'s' if ends > 1 else ''} of multipliers")
     if ends == 1:
         if len(pieces) != 1 or cuts:
             raise RefusedError("means given the group alone need one piece, and no cuts")
-        return [_piece(case, pieces[0], None)]
+        return [_piece(case, pieces[0], mu[0], proof["label_mu"] or [0.0] * len(case.label_rows), None)]
     if len(cuts) != len(pieces) + 1 or any(not a < b for a, b in pairwise(cuts)):
         raise RefusedError("the cuts must increase, one more of them than there are pieces")
-    one = [arb(int(y in case.parts[0])) for y in range(case.labels)]
-    low, high = -support([-v for v in one], case.label_skew), support(one, case.label_skew)
-    if not (cuts[0] == 0 or arb(cuts[0]) <= low) or not (cuts[-1] == 1 or arb(cuts[-1]) >= high):
+    least = least_shares(case)
+    label = case.parts[0][0]
+    if not exact(cuts[0]) <= least[label] or not exact(cuts[-1]) >= 1 - (sum(least, fmpq(0)) - least[label]):
         raise RefusedError("the pieces leave out shares of labels that are possible")
-    return [_piece(case, theta, cuts[n : n + 2]) for n, theta in enumerate(pieces)]
+    return [_piece(case, theta, mu[n], [], cuts[n : n + 2]) for n, theta in enumerate(pieces)]
 
 
-def _piece(case: Compared, pieces: list[list[list[float]]], ends: list[float] | None) -> arb:
+def _piece(
+    case: Compared,
+    pieces: list[list[list[float]]],
+    group_mu: list[list[float]],
+    label_mu: list[float],
+    ends: list[float] | None,
+) -> arb:
     """Evaluate one bound; the multipliers move linearly between the ends."""
     pulls = []  # for each end, part and group
     level: arb | None = None
@@ -121,7 +132,7 @@ def _piece(case: Compared, pieces: list[list[list[float]]], ends: list[float] | 
         pulls.append(pull)
         summed = [sum((arb(row[y]) for row in theta), arb(0)) for y in range(case.labels)]
         here = (
-            support(summed, case.label_skew)
+            support(summed, case.label_skew, case.label_limits, label_mu)
             if ends is None
             else sum((support([summed[y] for y in part], None) for part in case.parts), arb(0))
         )
@@ -131,7 +142,7 @@ def _piece(case: Compared, pieces: list[list[list[float]]], ends: list[float] | 
     if not finite:
         return level  # the ball gains nothing
     if ends is None:
-        return gain(case, level, support(pulls[0][0], case.group_skew))
+        return gain(case, level, support(pulls[0][0], case.group_skew, case.group_limits, group_mu[0]))
     t = [arb(ends[0]), arb(ends[1])]
     most: arb | None = None
     for j in range(2):
@@ -140,6 +151,6 @@ def _piece(case: Compared, pieces: list[list[list[float]]], ends: list[float] | 
             more = (pulls[1][1][s] - pulls[0][1][s]) - (pulls[1][0][s] - pulls[0][0][s])
             bent = (t[1] - t[0]) / 4 * more.max(arb(0))
             mixed.append(t[j] * pulls[j][0][s] + (1 - t[j]) * pulls[j][1][s] + bent)
-        total = support(mixed, case.group_skew)
+        total = support(mixed, case.group_skew, case.group_limits, group_mu[j])
         most = total if most is None else most.max(total)
     return gain(case, level, most)

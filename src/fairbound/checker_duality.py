@@ -8,7 +8,7 @@ docs/theory.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from flint import arb, fmpq
@@ -66,6 +66,8 @@ class Case:
         self.groups, self.labels = (size[1], size[0]) if self.turned else size
         skews = question["group_skew"], question["label_skew"]
         self.group_skew, self.label_skew = (skews[1], skews[0]) if self.turned else skews
+        limits = question["group_limits"], question["label_limits"]
+        self.group_limits, self.label_limits = (limits[1], limits[0]) if self.turned else limits
         self.tau = tau if tau > 0 else arb(0)
         self.top = max(self.ceiling.values(), key=lambda c: c.mid())
 
@@ -111,8 +113,24 @@ def _atoms(
     return both, both, top
 
 
-def support(values: list[arb], skew: float | None) -> arb:
-    """Return an upper bound of the largest <share, values> (section 5); every level t >= mean is valid."""
+def support(
+    values: list[arb], skew: float | None, limits: dict[str, Any] | None = None, mu: Sequence[float] = ()
+) -> arb:
+    """Return an upper bound of the largest <share, values> (section 5); all mu >= 0 and all t >= mean are valid."""
+    price = arb(0)
+    if limits is not None:
+        if any(v < 0 for v in mu):
+            raise RefusedError("the multipliers are not feasible: those of the limits on shares must be >= 0")
+        values = list(values)
+        for weight, row, right in zip(mu, limits["rows"], limits["most"], strict=True):
+            if weight:
+                values = [v - arb(weight) * arb(a) for v, a in zip(values, row, strict=True)]
+                price += arb(weight) * arb(right)
+    return price + _skew_support(values, skew)
+
+
+def _skew_support(values: list[arb], skew: float | None) -> arb:
+    """The same where only differences of shares are limited."""
     most = values[0]
     for value in values[1:]:
         most = most.max(value)
@@ -173,20 +191,46 @@ def _tangent_bound(case: Case, proof: dict[str, Any]) -> arb:
             weight = probability / depth**2
             intercept += weight * (case.top - loss)
             slopes[y] += weight * ratio / share[y]
-    level = case.top + support([sum((arb(v) for v in row), arb(0)) for row in phi], case.group_skew)
-    return gain(case, level, intercept + support(slopes, case.label_skew) if finite else None)
+    rises = [sum((arb(v) for v in row), arb(0)) for row in phi]
+    level = case.top + support(rises, case.group_skew, case.group_limits, proof["level_mu"])
+    slope = support(slopes, case.label_skew, case.label_limits, proof["share_mu"])
+    return gain(case, level, intercept + slope if finite else None)
+
+
+def least_shares(case: Case) -> list[fmpq]:
+    """Return for each share a number that it has at least, by the limits (section 5)."""
+    size = case.labels
+    least, most = [fmpq(0)] * size, [fmpq(1)] * size
+    if case.label_skew is not None:
+        least = [max(fmpq(0), (1 - (size - 1) * exact(case.label_skew)) / size)] * size
+    limits = case.label_limits or {"rows": [], "most": []}
+    for row, right in zip(limits["rows"], limits["most"], strict=True):
+        entries, end = [exact(v) for v in row], exact(right)
+        for i, own in enumerate(entries):
+            other = min(entries[:i] + entries[i + 1 :])
+            if own > other:
+                most[i] = min(most[i], max(fmpq(0), (end - other) / (own - other)))
+            elif own < other:
+                least[i] = max(least[i], (other - end) / (other - own))
+    total = sum(most, fmpq(0))
+    return [max(low, 1 - (total - high)) for low, high in zip(least, most, strict=True)]
+
+
+def exact(value: float) -> fmpq:
+    """Return the number that a float is."""
+    return fmpq(*float(value).as_integer_ratio())
 
 
 def _pieces(case: Case, proof: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[list[arb]]]]:
     """Walk the tree of bisections: its leaves cover the root by construction, and the root covers all shares."""
     size = case.labels
-    floor = fmpq(*float(proof["floor"]).as_integer_ratio())
-    least = fmpq(0)
-    if case.label_skew is not None:
-        skew = fmpq(*float(case.label_skew).as_integer_ratio())
-        least = max(least, (1 - (size - 1) * skew) / size)
-    if not 0 <= floor <= least:
-        raise RefusedError(f"the root leaves out admissible shares: its floor is {float(proof['floor'])!r}")
+    floors = [exact(v) for v in proof["floors"]]
+    for floor, least in zip(floors, least_shares(case), strict=True):
+        if not 0 <= floor <= least:
+            raise RefusedError(f"the root leaves out admissible shares: its floors are {proof['floors']}"[:300])
+    spread = 1 - sum(floors, fmpq(0))
+    if spread < 0:
+        raise RefusedError("the root is empty: its floors add up to more than one")
     if size > MOST_CORNERS:
         raise RefusedError(f"partitions of more than {MOST_CORNERS} shares are not checked")
     stack = [(0, [[fmpq(int(i == j)) for j in range(size)] for i in range(size)])]
@@ -201,7 +245,7 @@ def _pieces(case: Case, proof: dict[str, Any]) -> Iterator[tuple[dict[str, Any],
             leaf = next(leaves, None)
             if leaf is None:
                 raise RefusedError("there are fewer leaves than the tree of pieces has")
-            yield leaf, [[arb(floor + (1 - size * floor) * b) for b in corner] for corner in corners]
+            yield leaf, [[arb(f + spread * b) for f, b in zip(floors, corner, strict=True)] for corner in corners]
             continue
         i, j = split
         if i == j or max(i, j) >= size:
@@ -234,18 +278,21 @@ def _piece_bound(case: Case, leaf: dict[str, Any], vertices: list[list[arb]]) ->
                     total += probability / (eta - loss)
         most = total if most is None else most.max(total)
     level = [sum((c * v for c, v in zip(centre, row, strict=True)), arb(0)) for row in w]
-    pulled = support(omega, case.label_skew) if any(leaf["omega"]) else arb(0)
+    pulled = arb(0)
+    if any(leaf["omega"]):
+        pulled = support(omega, case.label_skew, case.label_limits, leaf["share_mu"])
     bound = None if most is None else most + pulled
     if bound is not None and bound.is_finite() and bound <= 0:  # G is positive: no admissible share lies in this piece
         return arb(0)
-    return gain(case, support(level, case.group_skew), bound)
+    return gain(case, support(level, case.group_skew, case.group_limits, leaf["level_mu"]), bound)
 
 
 def witness_value(case: Case, witness: dict[str, Any], attained: float | None) -> float:  # noqa: PLR0912 (a list of checks)
     """Check that the witness is what it claims to be and return its loss, rounded down (section 7)."""
     names = ("label_mass", "group_mass") if case.turned else ("group_mass", "label_mass")
     shares = []
-    for name, skew in zip(names, (case.group_skew, case.label_skew), strict=True):
+    sides = (case.group_skew, case.group_limits), (case.label_skew, case.label_limits)
+    for name, (skew, limits) in zip(names, sides, strict=True):
         values = [arb(v) for v in witness[name]]
         if any(v < 0 for v in witness[name]):
             raise RefusedError(f"the witness has a negative share in {name}")
@@ -255,6 +302,10 @@ def witness_value(case: Case, witness: dict[str, Any], attained: float | None) -
         if skew is not None and not max(witness[name]) - min(witness[name]) <= skew + float(ROUNDING):
             raise RefusedError(f"the witness's {name} breaks the skew limit")
         shares.append([v / total for v in values])
+        for row, most in zip(*(limits["rows"], limits["most"]) if limits else ((), ()), strict=True):
+            product = sum((arb(a) * v for a, v in zip(row, shares[-1], strict=True)), arb(0))
+            if not product <= arb(most) + arb(ROUNDING) * max(map(abs, row)):
+                raise RefusedError(f"the witness's {name} breaks a limit on the shares")
     overlap, value = arb(0), arb(0)
     for (s, y), atoms in case.lower.items():
         mass, much = shares[0][s] * shares[1][y], case.counted(shares, s, y)

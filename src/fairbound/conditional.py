@@ -18,9 +18,9 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
-from fairbound.marginals import MarginalSet
+from fairbound.limited import solve_limited
+from fairbound.marginals import MarginalSet, usable
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows, diagonal
 
 
@@ -49,7 +49,7 @@ class ConditionalSaddle:
         return self.root.shape[0], self.root.shape[1], self.root.shape[2]
 
     @cached_property
-    def _free(self) -> list[tuple[Integers, Integers, int]]:
+    def free(self) -> list[tuple[Integers, Integers, int]]:
         """The parts of several labels: their labels, and where their shares and their nu stand among the globals."""
         place = 2 + (self.groups.skew is not None) + (self.labels.skew is not None)
         found = []
@@ -63,7 +63,7 @@ class ConditionalSaddle:
     def _size(self) -> int:
         """How many global variables there are."""
         limits = (self.groups.skew is not None) + (self.labels.skew is not None)
-        return 2 + limits + sum(len(labels) + 1 for labels, _, _ in self._free)
+        return 2 + limits + sum(len(labels) + 1 for labels, _, _ in self.free)
 
     @cached_property
     def rows(self) -> tuple[LocalRows, GlobalRows]:
@@ -80,7 +80,7 @@ class ConditionalSaddle:
             offset = np.concatenate([offset, np.full((n, s, 1), -self.groups.width)], axis=2)
             sign = np.r_[sign, -1.0]
             rest, least = np.vstack([rest, own[2]]), np.hstack([least, np.zeros((n, 1))])
-        shares = own[np.concatenate([at for _, at, _ in self._free])] if self._free else own[:0]
+        shares = own[np.concatenate([at for _, at, _ in self.free])] if self.free else own[:0]
         if self.labels.skew is not None:
             floor = own[2 + (self.groups.skew is not None)]
             rest = np.vstack([rest, floor, shares - floor, floor - shares])
@@ -101,7 +101,7 @@ class ConditionalSaddle:
             glob[:, 2] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
         if self.labels.skew is not None:
             glob[:, 2 + (self.groups.skew is not None)] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
-        for labels, at, _ in self._free:
+        for labels, at, _ in self.free:
             glob[:, at] = 1.0 / len(labels)
         pull = self.root**2 / (local[..., :c, None] - self.value)
         glob[:, 0] = np.minimum((self.tau + 0.01) * s / pull.sum(axis=(1, 2, 3)), 0.5 * self.cap)
@@ -110,7 +110,7 @@ class ConditionalSaddle:
     def within(self, glob: Floats) -> Floats:
         """Return the label shares within their parts."""
         share = np.ones((len(glob), self.shape[2]))
-        for labels, at, _ in self._free:
+        for labels, at, _ in self.free:
             share[:, labels] = glob[:, at]
         return share
 
@@ -152,7 +152,7 @@ class ConditionalSaddle:
         local_glob[..., c, 1] = -1.0
         corner = np.zeros((n, size, size))
         corner[:, 0, 0] = 2.0 * (self.root * pull * k).sum((1, 2, 3))
-        for labels, at, nu in self._free:
+        for labels, at, nu in self.free:
             g_glob[:, at] = local[..., labels].sum(1) - glob[:, nu, None]
             g_glob[:, nu] = 1.0 - glob[:, at].sum(1)
             local_glob[:, :, labels, at] = 1.0
@@ -194,17 +194,26 @@ class ConditionalSaddle:
 
 @dataclass(frozen=True)
 class ConditionalSolution:
-    """Multipliers (theta of shape (N, S, C), lam) and the shares that go with them; label shares within parts."""
+    """Multipliers (theta of shape (N, S, C), lam, those of the limits) and the shares; label shares within parts."""
 
     theta: Floats
     lam: Floats
     group_share: Floats
     within: Floats
+    group_mu: Floats
+    label_mu: Floats
 
 
 def solve_conditional(problem: ConditionalSaddle, accuracy: float) -> ConditionalSolution:
     """Solve a batch."""
-    c = problem.shape[2]
-    point = saddle.solve(problem, accuracy=accuracy)
-    theta = np.maximum(point.local[..., :c], problem.ceiling)
-    return ConditionalSolution(theta, point.glob[:, 0], point.local[..., c], problem.within(point.glob))
+    c, free = problem.shape[2], problem.free
+    # Among parts of the labels, limits on labels are left to the shares of the parts.
+    whole = len(problem.parts) == 1 and bool(free)
+    label_term = problem.labels.term(slice(int(free[0][1][0]), int(free[0][1][-1]) + 1)) if whole else None
+    terms = (problem.groups.term(c),) if label_term is None else (problem.groups.term(c), label_term)
+    point, mus = solve_limited(problem, terms, accuracy=accuracy)
+    theta, lam = np.maximum(point.local[..., :c], problem.ceiling), point.glob[:, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        group_mu = usable(mus[0] / lam[:, None] ** 2)
+    label_mu = problem.labels.useful(mus[1], theta.sum(axis=1)) if whole else np.zeros((len(lam), 0))
+    return ConditionalSolution(theta, lam, point.local[..., c], problem.within(point.glob), group_mu, label_mu)

@@ -15,12 +15,17 @@ import numpy as np
 
 from fairbound.arrays import Floats
 from fairbound.knowledge import Knowledge, LossTable, MeanAndVariance, MeanOnly
+from fairbound.limits import Limits
 from fairbound.population import Population
 from fairbound.proof import ConditionalProof, PartitionProof, Proof, TangentProof
 from fairbound.regions import StandIn
 from fairbound.sample import Sample
 from fairbound.strict import canonical
 from fairbound.witness import Witness
+
+#: The multipliers of a proof in one piece, and of a leaf.
+TANGENT = ("phi", "share", "level_mu", "share_mu")
+LEAF = ("w", "centre", "omega", "level_mu", "share_mu")
 
 
 def digest(population: dict[str, Any]) -> str:
@@ -123,6 +128,19 @@ def read_sampling(document: dict[str, Any], population: Population) -> StandIn:
     return StandIn(known, float(document["affinity"]), sample, ())
 
 
+def write_limits(limits: Limits | None) -> dict[str, Any] | None:
+    """Write linear limits on shares."""
+    return None if limits is None else {"rows": [list(row) for row in limits.rows], "most": list(limits.most)}
+
+
+def read_limits(document: dict[str, Any] | None) -> Limits | None:
+    """Read linear limits on shares."""
+    if document is None:
+        return None
+    rows = tuple(tuple(map(float, row)) for row in document["rows"])
+    return Limits(rows, tuple(map(float, document["most"])))
+
+
 def _floats(values: Any) -> Floats:
     return np.array(values, dtype=np.float64)
 
@@ -158,26 +176,27 @@ def read_witness(document: dict[str, Any], loss: float, rho: float) -> Witness:
 def write_proof(proof: Proof) -> dict[str, Any]:
     """Write the multipliers."""
     if isinstance(proof, ConditionalProof):
-        return {"kind": "conditional", "theta": proof.theta.tolist(), "cuts": proof.cuts.tolist()}
+        parts = {"theta": proof.theta, "cuts": proof.cuts, "group_mu": proof.group_mu, "label_mu": proof.label_mu}
+        return {"kind": "conditional", **{key: part.tolist() for key, part in parts.items()}}
     if isinstance(proof, TangentProof):
-        return {"kind": "tangent", "axis": proof.axis, "phi": proof.phi.tolist(), "share": proof.share.tolist()}
-    leaves = zip(proof.w.tolist(), proof.centre.tolist(), proof.omega.tolist(), strict=True)
+        multipliers = {key: getattr(proof, key).tolist() for key in TANGENT}
+        return {"kind": "tangent", "axis": proof.axis, **multipliers}
+    leaves = zip(*(getattr(proof, key).tolist() for key in LEAF), strict=True)
     return {
         "kind": "partition",
         "axis": proof.axis,
-        "floor": proof.floor,
+        "floors": proof.floors.tolist(),
         "splits": [None if split is None else list(split) for split in proof.splits],
-        "leaves": [{"w": w, "centre": centre, "omega": omega} for w, centre, omega in leaves],
+        "leaves": [dict(zip(LEAF, leaf, strict=True)) for leaf in leaves],
     }
 
 
 def read_proof(document: dict[str, Any]) -> Proof:
     """Read the multipliers."""
     if document["kind"] == "conditional":
-        return ConditionalProof(_floats(document["theta"]), _floats(document["cuts"]))
+        return ConditionalProof(*(_floats(document[key]) for key in ("theta", "cuts", "group_mu", "label_mu")))
     if document["kind"] == "tangent":
-        return TangentProof(document["axis"], _floats(document["phi"]), _floats(document["share"]))
-    leaves = document["leaves"]
-    w, centre, omega = (_floats([leaf[key] for leaf in leaves]) for key in ("w", "centre", "omega"))
+        return TangentProof(document["axis"], *(_floats(document[key]) for key in TANGENT))
+    multipliers = (_floats([leaf[key] for leaf in document["leaves"]]) for key in LEAF)
     splits = tuple(None if split is None else (split[0], split[1]) for split in document["splits"])
-    return PartitionProof(document["axis"], float(document["floor"]), splits, w, centre, omega)
+    return PartitionProof(document["axis"], _floats(document["floors"]), splits, *multipliers)

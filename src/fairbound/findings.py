@@ -112,13 +112,14 @@ def examine(source: object) -> Findings:
 def _least_radius(c: Certificate) -> float:
     """Return the smallest radius at which there is something to certify."""
     mass = (c.population if c.stand_in is None else c.stand_in.population).mass
-    limits = MarginalSet(mass.shape[0], c.group_skew), MarginalSet(mass.shape[1], c.label_skew)
-    near = nearest_shares(mass, *limits).distance
+    groups = MarginalSet(mass.shape[0], c.group_skew, c.group_limits)
+    near = nearest_shares(mass, groups, MarginalSet(mass.shape[1], c.label_skew, c.label_limits)).distance
     return near if c.stand_in is None else c.stand_in.least_radius(near)
 
 
 def _question(c: Certificate) -> tuple[Hashable, ...]:
-    return c.shift, c.support, c.empty_cells, c.group_skew, c.label_skew, c.assumptions
+    limits = c.group_skew, c.label_skew, c.group_limits, c.label_limits
+    return c.shift, c.support, c.empty_cells, *limits, c.assumptions
 
 
 def counts_rows(population: Population) -> bool:

@@ -17,9 +17,9 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
-from fairbound.marginals import MarginalSet
+from fairbound.limited import solve_limited
+from fairbound.marginals import MarginalSet, usable
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows, diagonal
 
 
@@ -73,8 +73,8 @@ class GeneralSaddle:
         """Shares not far from P's, multipliers of the size of the ceiling."""
         n, s, c, size = self.shape
         weight = self.root * self.root
-        k, floor_k = self.groups.interior(weight.sum(axis=(0, 2, 3)))
-        r, floor_r = self.labels.interior(weight.sum(axis=(0, 1, 3)))
+        k, floor_k = self.groups.start_near(weight.sum(axis=(0, 2, 3)))
+        r, floor_r = self.labels.start_near(weight.sum(axis=(0, 1, 3)))
         local = np.empty((n, s, c + 1))
         local[..., :c], local[..., c] = r, k
         glob = np.zeros((n, size))
@@ -167,7 +167,7 @@ class GeneralSaddle:
 
 @dataclass(frozen=True)
 class GeneralSolution:
-    """Multipliers (phi of shape (N, S, C), r, lam) and the shares k that go with them; unit ceiling.
+    """Multipliers (phi of shape (N, S, C), r, lam, those of the limits) and the shares k; unit ceiling.
 
     ``state`` is where the solver stopped.
     """
@@ -176,12 +176,16 @@ class GeneralSolution:
     lam: Floats
     group_share: Floats
     label_share: Floats
+    level_mu: Floats
+    share_mu: Floats
     state: Floats
 
 
 def solve_general(problem: GeneralSaddle, accuracy: float, state: Floats | None = None) -> GeneralSolution:
     """Solve a batch, or go on from where it was left."""
     c = problem.shape[2]
-    point = saddle.solve(problem, accuracy=accuracy, state=state)
-    phi, k = point.local[..., :c], point.local[..., c]
-    return GeneralSolution(phi, point.glob[:, 0], k, point.glob[:, 1 : c + 1], point.state)
+    terms = problem.groups.term(c), problem.labels.term(slice(1, c + 1))
+    point, (level_mu, share_mu) = solve_limited(problem, terms, accuracy=accuracy, state=state)
+    phi, lam = point.local[..., :c], point.glob[:, 0]
+    mus = problem.groups.useful(level_mu, phi.sum(axis=2)), usable(share_mu / lam[:, None] ** 2)
+    return GeneralSolution(phi, lam, point.local[..., c], point.glob[:, 1 : c + 1], *mus, point.state)

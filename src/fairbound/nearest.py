@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.errors import InputError
+from fairbound.limited import solve_limited
 from fairbound.marginals import MarginalSet
 from fairbound.population import Population
 from fairbound.rounding import UNIT, lowered
@@ -112,7 +112,8 @@ def nearest_shares(mass: Floats, groups: MarginalSet, labels: MarginalSet) -> Ne
     left, _, right = np.linalg.svd(root, full_matrices=False)
     k, r = left[:, 0] ** 2, right[0] ** 2
     if not (groups.respects_limits(k) and labels.respects_limits(r)):
-        point = saddle.solve(_AffinitySaddle(root, groups, labels), accuracy=1e-15)
+        terms = groups.term(0), labels.term(slice(0, labels.size))
+        point, _ = solve_limited(_AffinitySaddle(root, groups, labels), terms, accuracy=1e-15)
         k, r = point.local[0, :, 0], point.glob[0, : labels.size]
     k, r = groups.inside(k), labels.inside(r)
     affinity = float(lowered((root * np.sqrt(k)[:, None] * np.sqrt(r)).sum(), mass.size + 16))

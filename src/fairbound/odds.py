@@ -20,7 +20,7 @@ from fairbound.bounds import conditional_bound
 from fairbound.parity import BEST_ACCURACY, ROUGH_ACCURACY, Batch
 from fairbound.problem import Problem
 from fairbound.proof import ConditionalProof
-from fairbound.rounding import least_affinity
+from fairbound.rounding import least_affinity, lowered
 from fairbound.witness import Witness, Witnesses
 
 #: At how many shares between the least and the largest possible one programs are solved at first; at how many the value
@@ -68,25 +68,29 @@ class Nodes(Rows):
     share: Floats
     theta: Floats
     group_share: Floats
+    group_mu: Floats
     exact: Booleans
 
 
 @dataclass(frozen=True)
 class Intervals(Rows):
-    """Intervals of the share: whose they are, their ends (N, 2), bound, and multipliers at the ends (N, 2, S, C)."""
+    """Intervals of the share: whose they are, their ends (N, 2), bound, and multipliers at the ends (N, 2, S, C).
+
+    ``group_mu`` (N, 2, rows) are those of limits on the groups.
+    """
 
     job: Integers
     ends: Floats
     bound: Floats
     theta: Floats
+    group_mu: Floats
 
 
 def share_range(problem: Problem) -> tuple[float, float]:
-    """Return between which numbers the share of the first part lies, rounded outward."""
-    one = np.zeros(problem.labels.size)
-    one[list((problem.parts or ((0,),))[0])] = 1.0
-    low, high = -float(problem.labels.support(-one)), float(problem.labels.support(one))
-    return max(0.0, low), min(1.0, high)
+    """Return between which numbers the share of the first part, a single label, lies; rounded outward."""
+    label = (problem.parts or ((0,),))[0][0]
+    floors = problem.labels.floors
+    return float(floors[label]), 1.0 - max(0.0, float(lowered(floors.sum() - floors[label], problem.labels.size + 4)))
 
 
 def _affinity(problem: Problem, share: Floats) -> Floats:
@@ -142,7 +146,8 @@ class Search:
         jobs = np.arange(len(self.which))
         whole = np.full((len(jobs), 2, *self.batch.problems[0].ceiling.shape), np.inf)
         ends = np.stack([nodes.share[first], nodes.share[last]], axis=1)
-        intervals = self._between(nodes, Intervals(jobs, ends, np.full(len(jobs), np.inf), whole), last - first)
+        mu = np.zeros((len(jobs), 2, self.batch.problems[0].groups.multipliers))
+        intervals = self._between(nodes, Intervals(jobs, ends, np.full(len(jobs), np.inf), whole, mu), last - first)
         for number in count():
             open_, times = self._cuts(intervals)
             if not len(open_):
@@ -196,8 +201,8 @@ class Search:
         for number, problem in enumerate(self.batch.problems):
             here = np.flatnonzero(self.which[nodes.job] == number)
             theta, share = np.maximum(nodes.theta[here], problem.ceiling), nodes.share[here]
-            twice = theta[:, None].repeat(2, axis=1), share[:, None].repeat(2, axis=1)
-            value[here] = conditional_bound(problem, self.rho[nodes.job[here]], *twice)
+            twice = [part[:, None].repeat(2, axis=1) for part in (theta, nodes.group_mu[here], share)]
+            value[here] = self._bound(problem, nodes.job[here], *twice)
         return value
 
     def _solved(self, job: Integers, share: Floats, *, attain: bool = True) -> Nodes:
@@ -211,7 +216,12 @@ class Search:
             chosen = np.flatnonzero((which == number) & possible)
             if len(chosen):
                 self._adopt(job[chosen], self.batch.witnesses(number, rho[chosen], found, chosen, share[chosen]))
-        return Nodes(job, share, found.theta, found.group_share, np.ones(len(job), dtype=bool))
+        return Nodes(job, share, found.theta, found.group_share, found.group_mu, np.ones(len(job), dtype=bool))
+
+    def _bound(self, problem: Problem, job: Integers, theta: Floats, group_mu: Floats, ends: Floats) -> Floats:
+        """Return what multipliers prove on intervals."""
+        label_mu = np.zeros((len(job), problem.labels.multipliers))
+        return conditional_bound(problem, self.rho[job], theta, group_mu, label_mu, ends)
 
     def _interpolated(self, job: Integers, share: Floats) -> Nodes:
         """Return multipliers between the first ones, by the polynomial through all of them (barycentric formula).
@@ -235,7 +245,8 @@ class Search:
         )
         theta = least + theta
         k = np.einsum("ni,nis->ns", fall, self.first.group_share.reshape(shape[:3])[job])
-        return Nodes(job, share, self._balanced(job, share, theta), np.maximum(k, 1e-9), np.zeros(len(job), dtype=bool))
+        theta, mu = self._balanced(job, share, theta), np.zeros((len(job), self.first.group_mu.shape[1]))
+        return Nodes(job, share, theta, np.maximum(k, 1e-9), mu, np.zeros(len(job), dtype=bool))
 
     def _balanced(self, job: Integers, share: Floats, theta: Floats) -> Floats:
         """Make the groups' terms of the bound equal, as at the best multipliers; levels stay (Newton's method).
@@ -262,6 +273,7 @@ class Search:
     def _new(self, job: Integers, share: Floats, exact: Booleans) -> Nodes:
         """Return multipliers at new shares, interpolated where that is possible and enough."""
         between = (share > self.likely[job, 0]) & (share < self.likely[job, 1]) & ~exact
+        between &= not self.batch.problems[0].groups.limited  # multipliers of limits are not smooth
         if between.all():
             return self._interpolated(job, share)
         rest = self._solved(job[~between], share[~between])
@@ -294,7 +306,7 @@ class Search:
         key = nodes.job + nodes.share / 4.0  # shares are at most 1
         first = np.searchsorted(key, cut.job + cut.ends[:, 0] / 4.0)[parent] + place
         pair = np.stack([first, first + 1], axis=1)
-        ends, theta, k = nodes.share[pair], nodes.theta[pair], nodes.group_share[pair]
+        ends, theta, k, mu = nodes.share[pair], nodes.theta[pair], nodes.group_share[pair], nodes.group_mu[pair]
         job, whole = cut.job[parent], cut.ends[parent]
         drift = theta.sum(axis=2)
         weight = k / k.sum(axis=2, keepdims=True)
@@ -305,18 +317,24 @@ class Search:
         old = cut.theta[parent]
         with np.errstate(invalid="ignore"):
             inherited = np.where(np.isfinite(old[:, :1]), (1.0 - at) * old[:, :1] + at * old[:, 1:], np.inf)
-        offers = (*steady, theta[:, [0, 0]], theta[:, [1, 1]], inherited)
-        bound, best = np.full(len(job), np.inf), theta.copy()
+        offers = [(offered, mu) for offered in steady]
+        offers += [
+            (theta[:, [0, 0]], mu[:, [0, 0]]),
+            (theta[:, [1, 1]], mu[:, [1, 1]]),
+            (inherited, cut.group_mu[parent]),
+        ]
+        bound, best, best_mu = np.full(len(job), np.inf), theta.copy(), mu.copy()
         for number, problem in enumerate(self.batch.problems):
             chosen = np.flatnonzero(self.which[job] == number)
             plain = np.broadcast_to(problem.ceiling, theta.shape)
-            for offered in (*offers, plain):
+            for offered, pulled in (*offers, (plain, np.zeros_like(mu))):
                 held = np.maximum(offered[chosen], problem.ceiling)
-                value = conditional_bound(problem, self.rho[job[chosen]], held, ends[chosen])
+                value = self._bound(problem, job[chosen], held, pulled[chosen], ends[chosen])
                 better = value <= bound[chosen]
                 bound[chosen[better]], best[chosen[better]] = value[better], held[better]
+                best_mu[chosen[better]] = pulled[chosen[better]]
                 chosen = chosen[bound[chosen] > self._goal(job[chosen]) + 0.9 * self.tol]
-        return Intervals(job, ends, bound, best)
+        return Intervals(job, ends, bound, best, best_mu)
 
     def _cuts(self, pieces: Intervals) -> tuple[Integers, Integers]:
         """Return which intervals to cut and into how many: those that keep the gap open, within the budget."""
@@ -339,7 +357,9 @@ class Search:
             message = "no distribution was found"  # cannot happen: the nearest one is in every ball
             raise RuntimeError(message)
         cuts = np.append(pieces.ends[:, 0], pieces.ends[-1, 1])
-        return Answer(float(pieces.bound.max()), witness, ConditionalProof(pieces.theta, cuts))
+        return Answer(
+            float(pieces.bound.max()), witness, ConditionalProof(pieces.theta, cuts, pieces.group_mu, np.zeros(0))
+        )
 
 
 def _sorted(nodes: Nodes) -> Nodes:

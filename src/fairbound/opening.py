@@ -129,7 +129,7 @@ def _restrictions(c: Certificate) -> str:
         said.append(f"that differs from {them} only in the shares of the cells of group and label")
     elif c.support == "observed":
         said.append(f"in which no {wording(c.population).value} occurs that was not observed in the same cell")
-    if c.group_skew is not None or c.label_skew is not None:
+    if c.limited:
         said.append("that keeps the limits on shares given below")
     return "".join(f", {part}" for part in said)
 

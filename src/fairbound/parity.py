@@ -82,11 +82,11 @@ class Batch:
                 first.labels if len(parts) == 1 else MarginalSet(first.labels.size),
             )
             found.append(solve_conditional(saddle, accuracy))
-        theta, lam, k, r = (
+        theta, lam, k, r, group_mu, label_mu = (
             np.concatenate([getattr(f, name) for f in found]) for name in ConditionalSolution.__dataclass_fields__
         )
         theta = np.maximum(theta * scale, np.stack([p.ceiling for p in self.problems])[which])
-        return ConditionalSolution(theta, lam * scale, k, r)
+        return ConditionalSolution(theta, lam * scale, k, r, group_mu / scale, label_mu * scale)
 
     def _cap(self, which: Integers, rho: Floats) -> Floats:
         """How large lam may be where it matters; more only serves to discard shares that no distribution has."""
@@ -131,12 +131,18 @@ def unproved(batch: Batch, number: int, rho: Floats, near: NearestFair) -> list[
     theta = np.broadcast_to(problem.ceiling, (count, *problem.ceiling.shape))
     ends = None if len(problem.parts or ()) == 1 else np.tile([0.0, 1.0], (count, 1))
     multipliers = theta[:, None] if ends is None else np.repeat(theta[:, None], 2, axis=1)
-    bound = conditional_bound(problem, rho, multipliers, ends)
+    group_mu = np.zeros((*multipliers.shape[:2], problem.groups.multipliers))
+    label_mu = np.zeros((count, problem.labels.multipliers))
+    bound = conditional_bound(problem, rho, multipliers, group_mu, label_mu, ends)
     shares = (np.tile(near.group_mass, (count, 1)), np.tile(near.label_mass, (count, 1)))
     found = build_witnesses(problem, rho, shares, theta, np.zeros(count), batch.nearest[number])
     cuts = np.zeros(0) if ends is None else np.array([0.0, 1.0])
     return [
-        Answer(float(bound[place]), found[place], ConditionalProof(multipliers[place, None], cuts))
+        Answer(
+            float(bound[place]),
+            found[place],
+            ConditionalProof(multipliers[place, None], cuts, group_mu[place, None], np.zeros(0)),
+        )
         for place in range(count)
     ]
 
@@ -156,6 +162,11 @@ def parity_answers(batch: Batch, which: Integers, rho: Floats, tol: float) -> li
     return answers
 
 
+def _given(label_mu: Floats, problem: Problem) -> Floats:
+    """Return multipliers of all limits on labels; a single label has none."""
+    return label_mu if label_mu.size else np.zeros((len(label_mu), problem.labels.multipliers))
+
+
 def _solved(batch: Batch, which: Integers, rho: Floats, accuracy: float) -> list[Answer]:
     found = batch.solve(which, rho, accuracy)
     answers: dict[int, Answer] = {}
@@ -163,14 +174,16 @@ def _solved(batch: Batch, which: Integers, rho: Floats, accuracy: float) -> list
         chosen = np.flatnonzero(which == number)
         if not len(chosen):
             continue
-        theta = found.theta[chosen]
-        bound = conditional_bound(problem, rho[chosen], theta[:, None])
+        theta, mus = found.theta[chosen], (found.group_mu[chosen, None], _given(found.label_mu[chosen], problem))
+        bound = conditional_bound(problem, rho[chosen], theta[:, None], *mus)
         # Where the ball gains nothing, the ceilings themselves are the best multipliers.
         plain = np.broadcast_to(problem.ceiling, theta.shape)
-        trivial = conditional_bound(problem, rho[chosen], plain[:, None])
+        label_mu = problem.labels.useful(mus[1], plain.sum(axis=1))
+        trivial = conditional_bound(problem, rho[chosen], plain[:, None], mus[0], label_mu)
         theta = np.where((trivial <= bound)[:, None, None], plain, theta)
+        label_mu = np.where((trivial <= bound)[:, None], label_mu, mus[1])
         witnesses = batch.witnesses(number, rho[chosen], found, chosen)
         for place, value in enumerate(np.minimum(bound, trivial).tolist()):
-            proof = ConditionalProof(theta[place, None, None], np.zeros(0))
+            proof = ConditionalProof(theta[place, None, None], np.zeros(0), mus[0][place, None], label_mu[place])
             answers[int(chosen[place])] = Answer(value, witnesses[place], proof)
     return [answers[index] for index in range(len(which))]

@@ -27,10 +27,13 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
-from fairbound.marginals import MarginalSet
+from fairbound.limited import solve_limited
+from fairbound.marginals import MarginalSet, no_multipliers
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows, take
+
+#: By how much multipliers are raised in the end, relative to their size and per label.
+NUDGE = 1e-13
 
 #: Limit on the entries of omega, in units of loss; like the cap on lam it keeps programs bounded on hopeless pieces.
 PULL = 100.0
@@ -67,8 +70,8 @@ class PieceSaddle:
 
     @property
     def limited(self) -> bool:
-        """Whether the label limits have to be dualised: two labels' limits are part of the piece itself."""
-        return self.labels.limited and self.shape[2] > 2 and self.shape[3] > 1
+        """Whether the label limits have to be dualised: those that are floors are part of the piece itself."""
+        return not self.labels.fills_simplex and self.shape[3] > 1
 
     @property
     def size(self) -> int:
@@ -113,12 +116,13 @@ class PieceSaddle:
             [0.0] * (m + 3),
             [1.0] + [-1.0] * m + [1.0, -1.0],
         )
-        if self.limited and self.labels.skew is not None:
+        if self.limited:
             first = m + 4 + c
             shares = own[first : first + c] - own[-1]  # r_y - floor_r
-            rest += [own[-1], *shares, *-shares]
-            offsets += [0.0] * (c + 1) + [-self.labels.width] * c
-            signs += [-1.0] * (2 * c + 1)
+            upper = -shares[: 0 if self.labels.skew is None else c]
+            rest += [own[-1], *shares, *upper]
+            offsets += [0.0] * (c + 1) + [-self.labels.width] * len(upper)
+            signs += [-1.0] * (c + 1 + len(upper))
             pulls = own[m + 4 : m + 4 + c]
             rest, offsets, signs = (
                 [*rest, *pulls, *-pulls],
@@ -246,11 +250,13 @@ class PieceSaddle:
 
 @dataclass(frozen=True)
 class PieceSolution:
-    """Multipliers w (N, S, C), r0 and omega (N, C), lam (N,), and the shares that go with them."""
+    """Multipliers w (N, S, C), r0 and omega (N, C), those of the limits, lam (N,), and the shares with them."""
 
     w: Floats
     centre: Floats
     omega: Floats
+    level_mu: Floats
+    share_mu: Floats
     lam: Floats
     group_share: Floats
     label_share: Floats
@@ -259,8 +265,17 @@ class PieceSolution:
 def solve_pieces(problem: PieceSaddle, *, accuracy: float = 1e-10) -> PieceSolution:
     """Solve a batch of pieces."""
     n, _, c, m = problem.shape
-    point = saddle.solve(problem, accuracy=accuracy)
-    lam, theta = point.glob[:, 0], point.glob[:, 1 : m + 1]
-    omega = point.glob[:, m + 4 : m + 4 + c] / lam[:, None] ** 2 if problem.limited else np.zeros((n, c))
-    share = (theta[:, None] @ problem.vertices)[:, 0]
-    return PieceSolution(point.local[..., :c], problem.centre, omega, lam, point.local[..., c], share)
+    terms = [problem.groups.term(c)]
+    if problem.limited:
+        terms.append(problem.labels.term(slice(m + 4 + c, m + 4 + 2 * c)))
+    point, mu = solve_limited(problem, tuple(terms), accuracy=accuracy)
+    w, lam, theta = point.local[..., :c], point.glob[:, 0], point.glob[:, 1 : m + 1]
+    # Multipliers at the very ceilings, where the ball is slack, would be below them after rounding.
+    w = w + NUDGE * c * (1.0 + np.abs(w).max(axis=(1, 2), keepdims=True))
+    level_mu = problem.groups.useful(mu[0], (w @ problem.centre[..., None])[..., 0])
+    omega, share_mu = np.zeros((n, c)), no_multipliers(n, problem.labels)
+    if problem.limited:
+        omega = point.glob[:, m + 4 : m + 4 + c] / lam[:, None] ** 2
+        share_mu = problem.labels.useful(mu[1] / lam[:, None] ** 2, omega)
+    shares = point.local[..., c], (theta[:, None] @ problem.vertices)[:, 0]
+    return PieceSolution(w, problem.centre, omega, level_mu, share_mu, lam, *shares)

@@ -15,6 +15,7 @@ from fairbound.columns import Missing, ProbabilityColumns, read_columns
 from fairbound.errors import InputError, listed
 from fairbound.estimators import model_values
 from fairbound.knowledge import Knowledge, LossTable, MeanOnly, mean_atoms
+from fairbound.limits import Limits
 from fairbound.losses import Loss, find_loss
 from fairbound.marginals import MarginalSet
 from fairbound.moments import read_moments, read_selection_rate
@@ -410,10 +411,18 @@ class Population:
         return wording(self).meaning or (means if shift == "sensitive" else self.knowledge.sentence)
 
     def problem(
-        self, shift: str, support: str, empty_cells: str, group_skew: float | None, label_skew: float | None
+        self,
+        shift: str,
+        support: str,
+        empty_cells: str,
+        group_skew: float | None,
+        label_skew: float | None,
+        group_limits: Limits | None = None,
+        label_limits: Limits | None = None,
     ) -> Problem:
         """Put a question about this population into numbers (arguments already validated)."""
-        groups, labels = MarginalSet(len(self.groups), group_skew), MarginalSet(len(self.labels), label_skew)
+        groups = MarginalSet(len(self.groups), group_skew, group_limits)
+        labels = MarginalSet(len(self.labels), label_skew, label_limits)
         empty = self.weight == 0
         if shift == "general" and support == "any":
             if not math.isfinite(self.ceiling):

@@ -18,30 +18,36 @@ class TangentProof:
     """General shifting: multipliers ``phi`` and the point ``share`` of the tangent (docs/theory.md, section 3).
 
     ``axis`` says whose shares the tangent is taken in. With "group" the arrays have groups and labels exchanged:
-    ``phi`` is (C, S) instead of (S, C).
+    ``phi`` is (C, S) instead of (S, C). ``share_mu`` are the multipliers of the linear limits on the shares of that
+    side, ``level_mu`` those of the other side's (section 5).
     """
 
     axis: Axis
     phi: Floats
     share: Floats
+    level_mu: Floats
+    share_mu: Floats
 
 
 @dataclass(frozen=True)
 class PartitionProof:
     """A partition of the simplex of shares and, for each piece, its multipliers (docs/theory.md, section 4).
 
-    The root is the simplex ``{share >= floor, sum share = 1}``. ``splits`` is the tree of bisections in preorder: at
+    The root is the simplex ``{share >= floors, sum share = 1}``. ``splits`` is the tree of bisections in preorder: at
     ``(i, j)`` the edge between corners i and j is halved, the first child has the midpoint in place of corner i, the
-    second in place of corner j. Leaves take the rows of ``w`` (L, S, C), ``centre`` and ``omega`` (L, C) in order.
-    With axis "group" groups and labels are exchanged.
+    second in place of corner j. Leaves take the rows of ``w`` (L, S, C), ``centre`` and ``omega`` (L, C), and of
+    ``level_mu`` and ``share_mu`` (L, limits), as for the tangent, in order. With axis "group" groups and labels are
+    exchanged.
     """
 
     axis: Axis
-    floor: float
+    floors: Floats
     splits: tuple[Split, ...]
     w: Floats
     centre: Floats
     omega: Floats
+    level_mu: Floats
+    share_mu: Floats
 
 
 @dataclass(frozen=True)
@@ -50,11 +56,14 @@ class ConditionalProof:
 
     With means over a part of the labels, piece j is the interval between ``cuts`` j and j + 1 in which that part's
     share lies, and its multipliers move linearly between those at its ends (m = 2). Otherwise there is one piece, with
-    one set of multipliers and no cuts.
+    one set of multipliers and no cuts. ``group_mu`` (L, m, rows) and ``label_mu`` (rows, or none) are the multipliers
+    of limits on the shares.
     """
 
     theta: Floats
     cuts: Floats
+    group_mu: Floats
+    label_mu: Floats
 
 
 Proof = TangentProof | PartitionProof | ConditionalProof

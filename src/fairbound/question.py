@@ -15,8 +15,10 @@ from fairbound.bounds import general_bound
 from fairbound.cells import number
 from fairbound.certificate import Certificate
 from fairbound.comparing import Compared, compare
+from fairbound.contradictions import refuse_contradictions
 from fairbound.errors import InputError, shown
 from fairbound.general import GeneralSaddle, GeneralSolution, solve_general
+from fairbound.limits import Ranges, Rows, limit_sentences, read_limits
 from fairbound.metrics import MetricName, objective_sentence
 from fairbound.nearest import NearestFair, nearest_shares
 from fairbound.objective import Objective
@@ -134,7 +136,7 @@ class Question:
             found = _general_answers(problem, nearest, rhos, axis, self.tol)
         else:
             ended = Search(problem, nearest, self.tol, self.budget).run(rhos)
-            proofs = ended.forest.proofs(axis, problem.labels.floor)
+            proofs = ended.forest.proofs(axis, problem.labels.floors)
             found = [
                 Answer(bound, ended.witness[index], proof)
                 for index, (bound, proof) in enumerate(zip(ended.bound.tolist(), proofs, strict=True))
@@ -171,6 +173,8 @@ class Question:
             region=self.region,
             stand_in=self.stand_in,
             objective=self.objective,
+            group_limits=self.problem.groups.limits,
+            label_limits=self.problem.labels.limits,
         )
 
     @cached_property
@@ -207,6 +211,7 @@ class Question:
         for name, skew in (("group", self.group_skew), ("label", self.label_skew)):
             if skew is not None:
                 sentences.append(f"Any two {name} shares of Q differ by at most {skew:g}.")
+        sentences += limit_sentences(self.population, self.problem.groups.limits, self.problem.labels.limits)
         return (*sentences, *self._sampling_assumptions)
 
     @property
@@ -267,11 +272,12 @@ def _evaluated(problem: Problem, nearest: NearestFair, rho: Floats, axis: Axis, 
     """Return what multipliers prove, and what they suggest attains it."""
     scale = problem.scale
     phi = found.phi * scale
-    bound = general_bound(problem, rho, phi, found.label_share)
+    multipliers = phi, found.label_share, found.level_mu * scale, found.share_mu / scale
+    bound = general_bound(problem, rho, *multipliers)
     eta = scale + phi / found.label_share[:, None]
     shares = found.group_share, found.label_share
     witnesses = build_witnesses(problem, rho, shares, eta, found.lam * scale, nearest)
-    proofs = [TangentProof(axis, *multipliers) for multipliers in zip(phi, found.label_share, strict=True)]
+    proofs = [TangentProof(axis, *one) for one in zip(*multipliers, strict=True)]
     return [Answer(value, witnesses[i], proofs[i]) for i, value in enumerate(bound.tolist())]
 
 
@@ -291,6 +297,12 @@ class Asked(TypedDict, total=False):
     shift: Shift
     group_skew: float | None
     label_skew: float | None
+    min_group_mass: float | None
+    min_label_mass: float | None
+    group_limits: Ranges | None
+    label_limits: Ranges | None
+    group_rows: Rows | None
+    label_rows: Rows | None
     support: Support
     empty_cells: EmptyCells
     confidence: float | None
@@ -311,6 +323,12 @@ def pose(
     shift: str = "general",
     group_skew: float | None = None,
     label_skew: float | None = None,
+    min_group_mass: float | None = None,
+    min_label_mass: float | None = None,
+    group_limits: Ranges | None = None,
+    label_limits: Ranges | None = None,
+    group_rows: Rows | None = None,
+    label_rows: Rows | None = None,
     support: str = "any",
     empty_cells: str = "refuse",
     confidence: float | None = None,
@@ -334,6 +352,10 @@ def pose(
         group_skew = number("group_skew", group_skew, 0.0, 1.0, skew_meaning)
     if label_skew is not None:
         label_skew = number("label_skew", label_skew, 0.0, 1.0, skew_meaning)
+    limits = (
+        read_limits("group", population.groups, min_group_mass, group_limits, group_rows),
+        read_limits("label", population.labels, min_label_mass, label_limits, label_rows),
+    )
     tol = number("tol", tol, 1e-12, 1.0, "it is the gap between bound and attained value to aim at")
     meaning = "it is the number of pieces that the search may use for each rho, and None chooses by size"
     pieces = None if budget is None else int(number("budget", budget, 1, 1e9, meaning))
@@ -349,7 +371,9 @@ def pose(
             else oriented_stand_in(chosen, population, objective, confidence, shift)
         )
     known = population if stand_in is None else stand_in.population
-    problem = known.problem(shift, support, empty_cells, group_skew, label_skew)
+    problem = known.problem(shift, support, empty_cells, group_skew, label_skew, *limits)
+    refuse_contradictions("group", population.groups, problem.groups)
+    refuse_contradictions("label", population.labels, problem.labels)
     nearest = nearest_shares(known.mass, problem.groups, problem.labels)
     return Question(
         population,

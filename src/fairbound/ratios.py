@@ -32,7 +32,9 @@ def ratio_answers(
     jobs = np.arange(len(rho))
     # No factor above one is of interest: of two groups one has the smaller mean.
     factor, attained = np.ones(len(rho)), np.full(len(rho), np.inf)
-    zero = ConditionalProof(scaled(0.0).ceiling[None, None], np.zeros(0))  # means are not negative
+    zero = ConditionalProof(  # means are not negative
+        scaled(0.0).ceiling[None, None], np.zeros(0), np.zeros((1, 1, plain.groups.multipliers)), np.zeros(0)
+    )
     worst: dict[int, Witness] = {}
     proofs: dict[int, tuple[float, ConditionalProof]] = {}
     for job, answer in enumerate(at_ceiling(Batch([scaled(0.0)], [nearest]), np.zeros_like(jobs), rho)):

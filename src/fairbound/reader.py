@@ -124,6 +124,7 @@ def _claim(claim: Any, *, amount: bool) -> None:
 def _claims(document: dict[str, Any], shape: tuple[int, int], *, compared: bool = False) -> None:
     """Check all parts but the header, the population and the sampling."""
     _question(document["question"], sampled=document["sampling"] is not None)
+    limits = tuple(_limits(document["question"], *side) for side in zip(("group", "label"), shape, strict=True))
     about = document["question"]["objective"]
     if (about is not None) != compared:
         raise MalformedError("question.objective is for the statements of a metric, and null elsewhere")
@@ -133,7 +134,7 @@ def _claims(document: dict[str, Any], shape: tuple[int, int], *, compared: bool 
     a_list(witness["label_mass"], "witness.label_mass", shape[1], an_amount)
     a_table(witness["unseen"], "witness.unseen", shape, an_amount)
     a_table(witness["reweighting"], "witness.reweighting", shape, lambda v, at: a_list(v, at, None, an_amount))
-    _proof(document["proof"], shape)
+    (_conditional if compared else _proof)(document["proof"], shape, limits)
     a_list(document["assumptions"], "assumptions", None, a_text)
 
 
@@ -247,6 +248,8 @@ def _question(question: Any, *, sampled: bool) -> None:
         "rho",
         "group_skew",
         "label_skew",
+        "group_limits",
+        "label_limits",
         "confidence",
         "tolerance",
         "objective",
@@ -280,37 +283,74 @@ def _objective(objective: Any, where: str) -> None:
         raise MalformedError(f"{where}.ratio is for two groups, and for all of their rows")
 
 
-def _proof(proof: Any, shape: tuple[int, int]) -> None:
-    def tables(value: Any, where: str) -> None:
-        a_table(value, where, shape, a_number)
+def _limits(question: dict[str, Any], side: str, size: int) -> int:
+    """Check the linear limits on the shares of one side; return how many there are."""
+    limits, where = question[f"{side}_limits"], f"question.{side}_limits"
+    if limits is None:
+        return 0
+    an_object(limits, where, ("rows", "most"))
+    a_list(limits["most"], f"{where}.most", None, _coefficient)
+    if not limits["most"]:
+        raise MalformedError(f"{where}.most must have one entry or more; null means no limits")
+    count = len(limits["most"])
+    a_table(limits["rows"], f"{where}.rows", (count, size), _coefficient)
+    return count
 
+
+def _coefficient(value: Any, where: str) -> None:
+    """Accept a coefficient of a limit: limits are scaled."""
+    a_number(value, where, low=-2.0, high=2.0)
+
+
+def _conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]) -> None:
+    """Check multipliers of means given a group: a table for each end of each piece, and those of the limits."""
+    an_object(proof, "proof", ("kind", "theta", "cuts", "group_mu", "label_mu"))
+    a_word(proof["kind"], "proof.kind", ("conditional",))
+
+    def tables(value: Any, where: str) -> None:
+        a_list(value, where, None, lambda v, at: a_table(v, at, shape, a_number))
+
+    def rows(value: Any, where: str) -> None:
+        a_list(value, where, None, lambda v, at: a_list(v, at, limits[0], a_number))
+
+    a_list(proof["cuts"], "proof.cuts", None, lambda v, at: a_number(v, at, low=0.0, high=1.0))
+    a_list(proof["theta"], "proof.theta", None, tables)
+    a_list(proof["group_mu"], "proof.group_mu", len(proof["theta"]), rows)
+    a_list(proof["label_mu"], "proof.label_mu", limits[1] if proof["label_mu"] else 0, a_number)
+
+
+def _proof(proof: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> None:
     kind = proof.get("kind") if isinstance(proof, dict) else None
-    if kind == "conditional":
-        an_object(proof, "proof", ("kind", "theta", "cuts"))
-        a_list(proof["cuts"], "proof.cuts", None, lambda v, at: a_number(v, at, low=0.0, high=1.0))
-        a_list(proof["theta"], "proof.theta", None, lambda v, at: a_list(v, at, None, tables))
-        return
     if kind == "tangent":
-        an_object(proof, "proof", ("kind", "axis", "phi", "share"))
+        an_object(proof, "proof", ("kind", "axis", "phi", "share", "level_mu", "share_mu"))
     else:
-        an_object(proof, "proof", ("kind", "axis", "floor", "splits", "leaves"))
+        an_object(proof, "proof", ("kind", "axis", "floors", "splits", "leaves"))
         a_word(kind, "proof.kind", ("tangent", "partition"))
     a_word(proof["axis"], "proof.axis", ("label", "group"))
-    shape = shape if proof["axis"] == "label" else (shape[1], shape[0])
+    if proof["axis"] == "group":
+        shape, limits = shape[::-1], limits[::-1]
     if kind == "tangent":
-        a_table(proof["phi"], "proof.phi", shape, a_number)
+        a_table(proof["phi"], "proof.phi", (shape[0], shape[1]), a_number)
         a_list(proof["share"], "proof.share", shape[1], a_number)
+        _multipliers(proof, "proof", limits)
         return
-    a_number(proof["floor"], "proof.floor", low=0.0, high=1.0)
+    a_list(proof["floors"], "proof.floors", shape[1], lambda v, at: a_number(v, at, low=0.0, high=1.0))
     a_list(proof["splits"], "proof.splits", None, optional(_split))
 
     def leaf(value: Any, where: str) -> None:
-        an_object(value, where, ("w", "centre", "omega"))
-        a_table(value["w"], f"{where}.w", shape, a_number)
+        an_object(value, where, ("w", "centre", "omega", "level_mu", "share_mu"))
+        a_table(value["w"], f"{where}.w", (shape[0], shape[1]), a_number)
         a_list(value["centre"], f"{where}.centre", shape[1], a_number)
         a_list(value["omega"], f"{where}.omega", shape[1], a_number)
+        _multipliers(value, where, limits)
 
     a_list(proof["leaves"], "proof.leaves", None, leaf)
+
+
+def _multipliers(proof: dict[str, Any], where: str, limits: tuple[int, ...]) -> None:
+    """Check the multipliers of linear limits; whether they are negative is the checker's business."""
+    for key, count in zip(("level_mu", "share_mu"), limits, strict=True):
+        a_list(proof[key], f"{where}.{key}", count, a_number)
 
 
 def _split(value: Any, where: str) -> None:

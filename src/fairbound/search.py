@@ -14,6 +14,7 @@ import numpy as np
 
 from fairbound.arrays import Floats, Integers
 from fairbound.bounds import piece_bound
+from fairbound.marginals import no_multipliers
 from fairbound.nearest import NearestFair
 from fairbound.pieces import PieceSaddle, PieceSolution, solve_pieces
 from fairbound.problem import Problem
@@ -32,6 +33,9 @@ DEEPEST_CUT = {2: 4, 3: 2, 4: 2}
 
 #: Pieces of larger tables (groups times the fourth power of labels) are not optimised where quick multipliers exist.
 LARGEST_PROGRAM = 20_000_000
+
+#: What proves the bound of a piece.
+MULTIPLIERS = ("w", "centre", "omega", "level_mu", "share_mu")
 
 #: How often the attained value is improved around the best shares, each time closer.
 CLIMBS = 5
@@ -77,7 +81,7 @@ class Search:
     def run(self, rhos: Floats) -> State:
         """Search all radii together."""
         problem, size = self.problem, self.problem.labels.size
-        forest = Forest(len(rhos), problem.groups.size, size)
+        forest = Forest(len(rhos), problem.groups, problem.labels)
         first = min((QUICK_FIRST_CUT if self.quick else FIRST_CUT)[min(size, 4)], int(np.log2(self.budget)))
         forest.cut(np.full(len(rhos), first))
         fresh = np.arange(len(forest.pieces))
@@ -93,8 +97,7 @@ class Search:
         return state
 
     def _shares(self, corners: Floats) -> Floats:
-        floor = self.problem.labels.floor
-        return floor + (1.0 - self.problem.labels.size * floor) * corners
+        return self.problem.labels.floors + self.problem.labels.spread * corners
 
     def _cap(self, rho: Floats) -> Floats:
         """How steep the value may be in tau where it matters; more only serves to discard infeasible pieces."""
@@ -129,16 +132,17 @@ class Search:
             # distribution the multipliers are large and have to be found still more accurately.
             accuracy = 1e-6 * self.tol / scale * float(np.minimum(1.0, self._reserve(rho[part])).min())
             parts.append(solve_pieces(saddle, accuracy=max(1e-14, accuracy)))
-        w, centre, omega, lam, group_share, label_share = (
+        w, centre, omega, level_mu, share_mu, lam, group_share, label_share = (
             np.concatenate([getattr(p, name) for p in parts]) for name in PieceSolution.__dataclass_fields__
         )
-        return PieceSolution(w * scale, centre, omega / scale, lam * scale, group_share, label_share)
+        limits = omega / scale, level_mu * scale, share_mu / scale
+        return PieceSolution(w * scale, centre, *limits, lam * scale, group_share, label_share)
 
     def _solve(self, state: State, left: Integers) -> None:
         """Find the bound of new pieces: the parent's multipliers and quick ones where they do, else the best."""
         pieces = state.forest.pieces
         if np.isfinite(pieces.bound[left]).all():
-            left = self._try(state, left, (pieces.w[left], pieces.centre[left], pieces.omega[left]))
+            left = self._try(state, left, *(getattr(pieces, name)[left] for name in MULTIPLIERS))
         if self.quick and len(left):
             left = self._try_quick(state, left)
         if len(left) and not (self.quick and self.costly):
@@ -146,7 +150,7 @@ class Search:
             enough = state.witness.loss[radius] + 0.8 * self.tol
             best = self._pieces(state.rho[radius], self._shares(pieces.corners[left]), enough)
             pieces.guess[left] = best.label_share
-            self._try(state, left, (best.w, best.centre, best.omega))
+            self._try(state, left, *(getattr(best, name) for name in MULTIPLIERS))
 
     def _try_quick(self, state: State, left: Integers) -> Integers:
         """Try the multipliers of one point in each piece: close to a corner, or the middle, where the value is largest.
@@ -162,17 +166,18 @@ class Search:
         best = np.arange(count), found.value.reshape(count, choices).argmax(axis=1)
         centre = pieces.guess[left] = spots[best]
         w = quick_multipliers(self.problem, vertices, centre, found.level.reshape(count, choices)[best])
-        return self._try(state, left, (w, centre, np.zeros_like(centre)))
+        none = (no_multipliers(count, side) for side in (self.problem.groups, self.problem.labels))
+        return self._try(state, left, w, centre, np.zeros_like(centre), *none)
 
-    def _try(self, state: State, left: Integers, multipliers: tuple[Floats, Floats, Floats]) -> Integers:
+    def _try(self, state: State, left: Integers, *multipliers: Floats) -> Integers:
         """Keep multipliers where they give better bounds; return the pieces that may still hold the worst case."""
         pieces = state.forest.pieces
         radius = pieces.radius[left]
         bound = piece_bound(self.problem, state.rho[radius], self._shares(pieces.corners[left]), *multipliers)
         better = bound <= pieces.bound[left]
         pieces.bound[left[better]] = bound[better]
-        for kept, new in zip((pieces.w, pieces.centre, pieces.omega), multipliers, strict=True):
-            kept[left[better]] = new[better]
+        for name, new in zip(MULTIPLIERS, multipliers, strict=True):
+            getattr(pieces, name)[left[better]] = new[better]
         return left[pieces.bound[left] > state.witness.loss[radius] + 0.8 * self.tol]
 
     def _improve(self, state: State, radius: Integers) -> None:
@@ -229,7 +234,7 @@ class Search:
         for _ in range(CLIMBS):
             offers = np.concatenate([f * reach for f in (-1.0, -0.5, 0.25, 0.5, 1.0)], axis=1)
             tried = np.concatenate([centre[:, None], centre[:, None] + offers], axis=1)
-            tried = np.maximum(tried, problem.labels.floor + 1e-12)
+            tried = np.maximum(tried, problem.labels.floors + 1e-12)
             tried = problem.labels.inside(tried)
             count = tried.shape[1]
             value = fixed_shares(problem, np.repeat(rho, count), tried.reshape(-1, size)).value.reshape(-1, count)

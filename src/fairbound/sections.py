@@ -10,6 +10,7 @@ import numpy as np
 from fairbound.chance import with_probability
 from fairbound.digits import Digits
 from fairbound.findings import FEW_ROWS, Findings, counts_rows, few_rows
+from fairbound.limits import limit_sentences
 from fairbound.markup import Child, definitions, element, number_cell, section, table
 from fairbound.names import printable, short_name, shortened
 from fairbound.population import Population
@@ -188,6 +189,7 @@ def scope_section(findings: Findings) -> Element:
     for word, skew in (("groups", asked.group_skew), ("labels", asked.label_skew)):
         if skew is not None:
             covered.append(f"The shares of any two {word} differ by at most {skew:g}.")
+    covered += limit_sentences(asked.population, asked.group_limits, asked.label_limits)[:MOST_SENTENCES]
     sentences = asked.assumptions[:MOST_SENTENCES]
     left = len(asked.assumptions) - len(sentences)
     return section(
@@ -245,7 +247,7 @@ def _confidence(findings: Findings) -> str:
 
 
 def _limited(findings: Findings) -> bool:
-    return findings.question.group_skew is not None or findings.question.label_skew is not None
+    return findings.question.limited
 
 
 def _cut(sentence: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from fairbound.arrays import Booleans, Floats, Integers
+from fairbound.marginals import MarginalSet, no_multipliers
 from fairbound.proof import Axis, PartitionProof, Split
 
 
@@ -24,8 +25,8 @@ class Pieces:
         Its corners in barycentric coordinates (exact: halves only), shape (N, C, C).
     bound
         A bound on the loss over the piece, and
-    w, centre, omega
-        the multipliers that prove it, shapes (N, S, C), (N, C) and (N, C).
+    w, centre, omega, level_mu, share_mu
+        the multipliers that prove it, shapes (N, S, C), (N, C), (N, C) and (N, limits) of either side.
     guess
         Label shares at which the loss may be large, shape (N, C).
     """
@@ -37,6 +38,8 @@ class Pieces:
     w: Floats
     centre: Floats
     omega: Floats
+    level_mu: Floats
+    share_mu: Floats
     guess: Floats
 
     def __len__(self) -> int:
@@ -48,17 +51,7 @@ class Pieces:
 
     def with_halves(self, node: Integers, corners: Floats) -> Pieces:
         """Return two halves for each piece; what is known of the whole holds for them too."""
-        twice = np.repeat(np.arange(len(self)), 2)
-        return Pieces(
-            self.radius[twice],
-            node,
-            corners,
-            self.bound[twice],
-            self.w[twice],
-            self.centre[twice],
-            self.omega[twice],
-            self.guess[twice],
-        )
+        return replace(self.take(np.repeat(np.arange(len(self)), 2)), node=node, corners=corners)
 
 
 def _joined(parts: list[Pieces]) -> Pieces:
@@ -74,16 +67,19 @@ class Forest:
         The leaves of all trees.
     """
 
-    def __init__(self, radii: int, groups: int, labels: int) -> None:
+    def __init__(self, radii: int, groups: MarginalSet, labels: MarginalSet) -> None:
+        size = labels.size
         self.pieces = Pieces(
             radius=np.arange(radii),
             node=np.arange(radii),
-            corners=np.tile(np.eye(labels), (radii, 1, 1)),
+            corners=np.tile(np.eye(size), (radii, 1, 1)),
             bound=np.full(radii, np.inf),
-            w=np.zeros((radii, groups, labels)),
-            centre=np.zeros((radii, labels)),
-            omega=np.zeros((radii, labels)),
-            guess=np.full((radii, labels), 1.0 / labels),
+            w=np.zeros((radii, groups.size, size)),
+            centre=np.zeros((radii, size)),
+            omega=np.zeros((radii, size)),
+            level_mu=no_multipliers(radii, groups),
+            share_mu=no_multipliers(radii, labels),
+            guess=np.full((radii, size), 1.0 / size),
         )
         self._radii = radii
         # One row per node: the ends of the edge that was halved and the node of the first half (the second comes next).
@@ -128,7 +124,7 @@ class Forest:
         self._cuts[pieces.node] = np.stack([i, j, fresh[::2]], axis=1)
         return pieces.with_halves(fresh, halves)
 
-    def proofs(self, axis: Axis, floor: float) -> list[PartitionProof]:
+    def proofs(self, axis: Axis, floors: Floats) -> list[PartitionProof]:
         """Write down each tree, in preorder, with the multipliers of its leaves."""
         cuts = self._cuts.tolist()
         place = np.zeros(len(cuts), dtype=np.int64)
@@ -147,9 +143,7 @@ class Forest:
                 else:
                     splits.append((i, j))
                     stack += (half + 1, half)
-            rows = place[leaves]
-            pieces = self.pieces
-            proofs.append(
-                PartitionProof(axis, floor, tuple(splits), pieces.w[rows], pieces.centre[rows], pieces.omega[rows])
-            )
+            kept = self.pieces.take(place[leaves])
+            multipliers = kept.w, kept.centre, kept.omega, kept.level_mu, kept.share_mu
+            proofs.append(PartitionProof(axis, floors, tuple(splits), *multipliers))
         return proofs

@@ -15,7 +15,10 @@ import numpy as np
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.nearest import NearestFair
 from fairbound.problem import Problem
-from fairbound.rounding import lowered, margin, most_affinity
+from fairbound.rounding import UNIT, lowered, margin, most_affinity
+
+#: Affinity beyond what is needed that mixing aims at, so that rounding does not undo it.
+SPARE = 16 * UNIT
 
 
 @dataclass(frozen=True)
@@ -228,5 +231,5 @@ def build_witnesses(
 
 def blend_weight(start: Floats, end: Floats, need: Floats) -> Floats:
     """Return the weight of the safer end that lifts a concave affinity from ``start`` to ``need``."""
-    weight = (need - start) / np.maximum(end - start, 1e-300) * (1 + 1e-9) + 1e-15
+    weight = (need - start + SPARE) / np.maximum(end - start, 1e-300) * (1 + 1e-9) + 1e-15
     return np.where(start >= need, 0.0, np.minimum(1.0, weight))

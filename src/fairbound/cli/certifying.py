@@ -16,6 +16,7 @@ from fairbound.cli.options import (
     add_question_options,
     number,
     question,
+    question_facts,
     radii,
     read_population,
 )
@@ -101,7 +102,8 @@ def run_certify(arguments: argparse.Namespace) -> int:
     with progress(f"certifying at {len(rhos)} radii"):
         curve = _asked(certify_curve, population, rhos, arguments)
     if not any(curve.feasible):
-        limited = arguments.group_skew is not None or arguments.label_skew is not None
+        limits = "group_skew", "label_skew", "min_group_mass", "min_label_mass", "group_limit", "label_limit"
+        limited = any(getattr(arguments, name) is not None for name in limits)
         message = (
             f"nothing to certify: {'at this confidence ' if arguments.confidence is not None else ''}no distribution "
             f"with equal base rates{' within the limits' if limited else ''} is nearer than {curve.distance:.6f}, and "
@@ -116,7 +118,7 @@ def run_certify(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         facts = {
             "population": population_facts(population),
-            "question": question(arguments),
+            "question": question_facts(arguments),
             "distance": curve.distance,
             "results": [
                 {"rho": float(rho), "feasible": False} if c is None else certificate_facts(c)
@@ -175,7 +177,7 @@ def run_radius(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         facts = {
             "population": population_facts(population),
-            "question": question(arguments),
+            "question": question_facts(arguments),
             "max_loss": arguments.max_loss,
             "radius": rho,
             "result": certificate_facts(certificate),
@@ -206,10 +208,11 @@ def run_radius(arguments: argparse.Namespace) -> int:
 
 def _asked(verb: Callable[..., Answer], population: Population, about: object, arguments: argparse.Namespace) -> Answer:
     """Put the question; cells with few rows are named with the results."""
+    asked = question(arguments, population)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SmallCellWarning)
-            return verb(population, about, **question(arguments))
+            return verb(population, about, **asked)
     except InputError as error:
         raise ProblemError(for_command(str(error))) from None
 

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Hashable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from fairbound.cli.output import ProblemError, progress, unreadable
 from fairbound.cli.tables import names_of_numbers, open_table
 from fairbound.cli.words import for_command
-from fairbound.errors import InputError
+from fairbound.errors import InputError, listed
 from fairbound.losses import LOSSES
+from fairbound.names import short_name
 from fairbound.population import Population
 from fairbound.regions import REGIONS
+
+#: Keywords of the library's verbs that are options as they are.
+ASKED = (
+    "shift",
+    "group_skew",
+    "label_skew",
+    "min_group_mass",
+    "min_label_mass",
+    "support",
+    "empty_cells",
+    "confidence",
+    "region",
+    "tol",
+    "budget",
+)
 
 #: More radii than these are a slip of the hand.
 MOST_RADII = 10_000
@@ -37,6 +54,16 @@ def whole(text: str) -> int:
         message = f"{text!r} is not a whole number"
         raise argparse.ArgumentTypeError(message)
     return int(text)
+
+
+def share_range(text: str) -> tuple[str, float, float]:
+    """Read the range of one share: NAME=LOW:HIGH."""
+    name, mark, ends = text.rpartition("=")
+    low, colon, high = ends.partition(":")
+    if not (name and mark and colon):
+        message = f"{text!r} is not NAME=LOW:HIGH such as Female=0.4:0.6"
+        raise argparse.ArgumentTypeError(message)
+    return name, number(low), number(high)
 
 
 def radii(text: str) -> list[float]:
@@ -112,6 +139,16 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
     )
     asked.add_argument("--group-skew", type=number, metavar="X", help="largest difference between two group shares")
     asked.add_argument("--label-skew", type=number, metavar="X", help="largest difference between two label shares")
+    asked.add_argument("--min-group-mass", type=number, metavar="X", help="smallest share of any group")
+    asked.add_argument("--min-label-mass", type=number, metavar="X", help="smallest share of any label")
+    for side in ("group", "label"):
+        asked.add_argument(
+            f"--{side}-limit",
+            action="append",
+            type=share_range,
+            metavar="NAME=LOW:HIGH",
+            help=f"smallest and largest share of one {side}, named as in the tables; several",
+        )
     asked.add_argument(
         "--support",
         choices=["any", "observed"],
@@ -182,10 +219,42 @@ def read_population(arguments: argparse.Namespace) -> Population:
         raise
 
 
-def question(arguments: argparse.Namespace) -> dict[str, Any]:
+def question(arguments: argparse.Namespace, population: Population) -> dict[str, Any]:
     """Return the question as the library's verbs take it."""
-    names = ("shift", "group_skew", "label_skew", "support", "empty_cells", "confidence", "region", "tol", "budget")
-    return {name: getattr(arguments, name) for name in names}
+    named = {
+        f"{side}_limits": _named_ranges(side, getattr(arguments, f"{side}_limit"), among)
+        for side, among in (("group", population.groups), ("label", population.labels))
+    }
+    return {name: getattr(arguments, name) for name in ASKED} | named
+
+
+def question_facts(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the question for programs: limits by the names that were given."""
+    named = {
+        f"{side}_limits": [{"name": name, "low": low, "high": high} for name, low, high in given]
+        for side in ("group", "label")
+        if (given := getattr(arguments, f"{side}_limit")) is not None
+    }
+    return {name: getattr(arguments, name) for name in ASKED} | {"group_limits": None, "label_limits": None} | named
+
+
+def _named_ranges(
+    side: str, given: list[tuple[str, float, float]] | None, names: tuple[Hashable, ...]
+) -> dict[Hashable, tuple[float, float]] | None:
+    """Find the groups or labels that are limited, by the names that the tables show."""
+    if given is None:
+        return None
+    shown = {short_name(name): name for name in names}
+    found: dict[Hashable, tuple[float, float]] = {}
+    for name, low, high in given:
+        if name not in shown:
+            message = f"--{side}-limit: there is no {side} {name!r}; the {side}s are {listed([repr(n) for n in shown])}"
+            raise ProblemError(message)
+        if shown[name] in found:
+            message = f"--{side}-limit names {name!r} twice; give one range for it"
+            raise ProblemError(message)
+        found[shown[name]] = low, high
+    return found
 
 
 def _delimiter(given: str | None) -> str | None:

@@ -16,6 +16,7 @@ from fairbound.digits import radius_down
 from fairbound.document import write_population
 from fairbound.errors import listed
 from fairbound.findings import FEW_ROWS, few_rows
+from fairbound.limits import limit_sentences
 from fairbound.names import short_name
 from fairbound.population import Population
 from fairbound.summary import describe_population, describe_worst_case, worst_case_title
@@ -63,6 +64,8 @@ def curve_lines(curve: CertificateCurve, arguments_shift: tuple[str, str]) -> li
         for what, skew in (("group", first.group_skew), ("label", first.label_skew))
         if skew is not None
     )
+    said = limit_sentences(first.population, first.group_limits, first.label_limits)
+    limits += "".join(f"; {sentence[0].lower()}{sentence[1:-1]}" for sentence in said)
     return [
         *paragraphs(curve.sentences(), mark=""),
         "",

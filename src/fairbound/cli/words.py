@@ -17,6 +17,8 @@ OPTIONS = {
     "group_skew": "--group-skew",
     "label": "--label",
     "label_skew": "--label-skew",
+    "min_group_mass": "--min-group-mass",
+    "min_label_mass": "--min-label-mass",
     "loss": "--loss",
     "loss_name": "--loss",
     "missing": "--missing",
@@ -55,6 +57,18 @@ PHRASES = (
     ("frame is a polars.lazyframe.frame.LazyFrame that cannot be read: ", "the file is damaged: "),
     ("; None takes the rows for the whole population", "; without it the rows are the whole population"),
     (", and None means no limit", ""),
+    (
+        "min_group_mass, group_limits, group_rows and group_skew",
+        "--min-group-mass, --group-limit and --group-skew",
+    ),
+    (
+        "min_label_mass, label_limits, label_rows and label_skew",
+        "--min-label-mass, --label-limit and --label-skew",
+    ),
+    (" (group_skew)", " (--group-skew)"),
+    (" (label_skew)", " (--label-skew)"),
+    ("group_limits[", "--group-limit ["),
+    ("label_limits[", "--label-limit ["),
     (", and None chooses by size", ""),
     ("use a larger threshold", "use a larger one"),
 )
