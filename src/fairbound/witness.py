@@ -17,6 +17,9 @@ from fairbound.nearest import NearestFair
 from fairbound.problem import Problem
 from fairbound.rounding import lowered, margin, most_affinity
 
+#: Means given a group are taken over something: where the ball lets a share vanish, this much of it is kept.
+LEAST_SHARE = 1e-12
+
 
 @dataclass(frozen=True)
 class Witness:
@@ -166,7 +169,8 @@ def build_witnesses(
     """
     lam = lam if lam.ndim == 3 else lam[:, None, None]
     need = most_affinity(rho)
-    k, r = problem.groups.inside(shares[0]), problem.labels.inside(shares[1])
+    least = 0.0 if problem.parts is None else LEAST_SHARE
+    k, r = problem.groups.inside(np.maximum(shares[0], least)), problem.labels.inside(np.maximum(shares[1], least))
     cell = problem.mass
     some = cell > 0
     plain = _completed(problem.lower.probability / np.where(some, cell, 1.0)[..., None], np.where(some, 0.0, 1.0))
