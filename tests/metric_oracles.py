@@ -14,6 +14,7 @@ from typing import Any
 import clarabel
 import numpy as np
 from scipy import sparse
+from scipy.optimize import minimize_scalar
 
 from fairbound import Population
 from fairbound.arrays import Floats
@@ -197,7 +198,6 @@ def largest(
     skews: tuple[float | None, float | None] = (None, None),
     support: str = "any",
     looks: int = 24,
-    closer: int = 3,
 ) -> float:
     """Return the largest value of one objective; if it is divided by a share, by a search that closes in on the best one."""
     program = Program(cells_of(population, shift, support, asked.weight), asked.weight, skews)
@@ -208,18 +208,25 @@ def largest(
     def at(share: float) -> float:
         return program.solve(rho, (label, share)) / (share if asked.inside else 1.0 - share)
 
-    low, high, best = 0.0, 1.0, -np.inf
-    for _ in range(closer):
+    low, high = 0.0, 1.0
+    while True:
         grid = low + (high - low) * (np.arange(looks) + 0.5) / looks
         values = np.array([at(float(share)) for share in grid])
-        if not np.isfinite(values).any():  # a narrow range of shares around those of P's own labels
-            centre = float(np.square(np.linalg.svd(np.sqrt(population.mass))[2][0])[label])
-            low, high = centre - 0.25 * (centre - low), centre + 0.25 * (high - centre)
-            continue
-        best = max(best, float(values.max()))
-        middle, width = grid[int(np.argmax(values))], (high - low) / looks
-        low, high = max(low, middle - 1.5 * width), min(high, middle + 1.5 * width)
-    return best
+        if np.isfinite(values).any():
+            break
+        centre = float(
+            np.square(np.linalg.svd(np.sqrt(population.mass))[2][0])[label]
+        )  # a narrow range around this one
+        low, high = centre - 0.2 * (centre - low), centre + 0.2 * (high - centre)
+    best, half = int(np.argmax(values)), (high - low) / looks
+    around = max(low, grid[best] - half), min(high, grid[best] + half)
+
+    def loss(share: float) -> float:
+        value = at(share)
+        return -value if np.isfinite(value) else 10.0 + abs(share - grid[best])
+
+    closest = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-7 * half / 0.02})
+    return max(float(values.max()), -float(closest.fun))
 
 
 def smallest_ratio(
@@ -314,7 +321,10 @@ class Members:
         """Draw shares at random, and inside the cells tilted laws with some mass at the ends."""
         rng, (s, c, j) = self.rng, self.root.shape
         size = rng.choice([0.3, 1.0, 10.0])
-        k, r = self.inside[0](rng.dirichlet(np.full(s, size), count)), self.inside[1](rng.dirichlet(np.full(c, size), count))
+        k, r = (
+            self.inside[0](rng.dirichlet(np.full(s, size), count)),
+            self.inside[1](rng.dirichlet(np.full(c, size), count)),
+        )
         tilt = np.exp(rng.normal(size=(count, s, c, 1)) * 4.0 * self.value / max(float(np.abs(self.value).max()), 1e-9))
         law = self.centre[2] * tilt
         law = law / law.sum(axis=3, keepdims=True)
