@@ -156,9 +156,9 @@ class Certificate:
     @property
     def status(self) -> Status:
         """Whether the gap asked for was reached, and anything is said at all."""
-        if self.trivial:
-            return Status.TRIVIAL
-        return Status.TIGHT if self.gap <= self.tol else Status.LOOSE
+        if self.gap > self.tol:  # also a trivial bound: a better one may be true, and the ball need not be large
+            return Status.LOOSE
+        return Status.TRIVIAL if self.trivial else Status.TIGHT
 
     def to_json(self) -> str:
         """Write the certificate, with its proof, as a JSON document that :func:`fairbound.verify` can check.

@@ -199,12 +199,21 @@ def choose(population: Population, metric: object, group: Hashable | None, pos_l
             )
             raise InputError(message)
         label = population.labels.index(positive)
-    absent = [
-        name for name, weight in zip(population.groups, population.weight.sum(axis=1), strict=True) if not weight > 0
-    ]
+    objectives = tuple(found.objectives(population.weight.shape, number, label))
+    _check_rows(population, metric, objectives)
+    return Chosen(found, looked_at, objectives, group, positive)
+
+
+def _check_rows(population: Population, metric: str, objectives: tuple[Objective, ...]) -> None:
+    """Refuse a mean of nothing: there must be rows of every group, and of the labels that means are taken over."""
+    groups, labels = (population.weight.sum(axis=axis) for axis in (1, 0))
+    absent = [repr(name) for name, weight in zip(population.groups, groups, strict=True) if not weight > 0]
     if absent:
-        message = (
-            f"metric={metric!r} needs rows of every group, and there are none of {listed([repr(a) for a in absent])}"
-        )
+        message = f"metric={metric!r} needs rows of every group, and there are none of {listed(absent)}"
         raise InputError(message + "; leave these groups out")
-    return Chosen(found, looked_at, tuple(found.objectives(population.weight.shape, number, label)), group, positive)
+    for objective in objectives:
+        counted = objective.sign(population.weight.shape)[objective.plus] > 0
+        if not labels[counted].any():
+            absent = [repr(name) for name, some in zip(population.labels, counted, strict=True) if some]
+            message = f"metric={metric!r} takes means over rows of the labels {listed(absent)}, and there are none"
+            raise InputError(message + "; leave these labels out, or choose another pos_label")

@@ -20,6 +20,9 @@ from fairbound.rounding import UNIT, lowered, margin, most_affinity
 #: Affinity beyond what is needed that mixing aims at, so that rounding does not undo it.
 SPARE = 16 * UNIT
 
+#: Means given a group are taken over something: where the ball lets a share vanish, this much of it is kept.
+LEAST_SHARE = 1e-12
+
 
 @dataclass(frozen=True)
 class Witness:
@@ -208,7 +211,8 @@ def build_witnesses(
     Shapes: rho (N,), shares (N, S) and (N, C), eta (N, S, C), lam (N,) or, if it differs between cells, (N, S, C).
     """
     need = most_affinity(rho)
-    k, r = problem.groups.inside(shares[0]), problem.labels.inside(shares[1])
+    least = 0.0 if problem.parts is None else LEAST_SHARE
+    k, r = problem.groups.inside(np.maximum(shares[0], least)), problem.labels.inside(np.maximum(shares[1], least))
     plain = unmoved(problem)
     safe = np.append(nearest.group_mass, nearest.label_mass)[None]
     both = np.concatenate([safe, np.concatenate([k, r], axis=1)])
