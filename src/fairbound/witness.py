@@ -27,7 +27,8 @@ class Witness:
     group_mass, label_mass
         Q's shares of the groups and of the labels.
     mass
-        Q's cell masses, shape (S, C): the products of the shares, so that all groups have equal base rates.
+        Q's cell masses, shape (S, C): the products of the shares, so that all groups have equal base rates, unless
+        base rates were allowed to differ.
     reweighting
         For each cell and each loss of the population's lower atoms, Q's conditional probability of that loss,
         shape (S, C, J).
@@ -104,7 +105,7 @@ class Witnesses:
         return Witnesses(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
-def _measure(problem: Problem, mass: Floats, conditional: Floats, unseen: Floats) -> tuple[Floats, Floats]:
+def measure(problem: Problem, mass: Floats, conditional: Floats, unseen: Floats) -> tuple[Floats, Floats]:
     """Return loss and affinity of Qs with rounding against them; shapes (..., S, C) and (..., S, C, J)."""
     atoms = problem.lower
     overlap = np.sqrt(atoms.probability * (mass[..., None] * conditional)).sum(axis=(-3, -2, -1))
@@ -147,6 +148,43 @@ def _completed(conditional: Floats, unseen: Floats) -> tuple[Floats, Floats]:
     return conditional / total[..., None], unseen / total
 
 
+def unmoved(problem: Problem) -> tuple[Floats, Floats]:
+    """Return the conditional distributions that keep P inside the cells; cells without P are unseen altogether."""
+    cell = problem.mass
+    some = cell > 0
+    return _completed(problem.lower.probability / np.where(some, cell, 1.0)[..., None], np.where(some, 0.0, 1.0))
+
+
+def fill_cells(
+    problem: Problem,
+    need: Floats,
+    shares: tuple[Floats, Floats, Floats],
+    plain: tuple[Floats, Floats],
+    known: tuple[Floats, Floats],
+    multipliers: tuple[Floats, Floats],
+) -> Witnesses:
+    """Find good conditional distributions for given group, label and cell masses, inside the ball if that can be.
+
+    ``plain`` are those of P, ``known`` is what they :func:`measure`; the multipliers are eta and lam.
+    """
+    mass, (loss, affinity) = shares[2], known
+    # Row 0 keeps P inside the cells; the others are what the multipliers suggest, mixed with row 0 as needed.
+    conditional, unseen = (np.broadcast_to(part, (1, len(need), *part.shape)) for part in plain)
+    loss, affinity = loss[None], affinity[None]
+    if problem.unseen or problem.lower.places > 1:
+        tried = _suggestions(problem, mass, *multipliers)
+        found = measure(problem, mass, *tried)
+        blend = blend_weight(found[1], affinity, need)[..., None, None]
+        if blend.any():
+            mixed = (1 - blend[..., None]) * tried[0] + blend[..., None] * plain[0]
+            tried = _completed(mixed, (1 - blend) * tried[1] + blend * plain[1])
+            found = measure(problem, mass, *tried)
+        conditional, unseen = np.concatenate([conditional, tried[0]]), np.concatenate([unseen, tried[1]])
+        loss, affinity = np.concatenate([loss, found[0]]), np.concatenate([affinity, found[1]])
+    best = np.where(affinity >= need, loss, -np.inf).argmax(axis=0), np.arange(len(need))
+    return Witnesses(*shares, conditional[best], unseen[best], loss[best], affinity[best])
+
+
 def build_witnesses(
     problem: Problem, rho: Floats, shares: tuple[Floats, Floats], eta: Floats, lam: Floats, nearest: NearestFair
 ) -> Witnesses:
@@ -158,36 +196,20 @@ def build_witnesses(
     """
     need = most_affinity(rho)
     k, r = problem.groups.inside(shares[0]), problem.labels.inside(shares[1])
-    cell = problem.mass
-    some = cell > 0
-    plain = _completed(problem.lower.probability / np.where(some, cell, 1.0)[..., None], np.where(some, 0.0, 1.0))
+    plain = unmoved(problem)
     near = nearest.group_mass[:, None] * nearest.label_mass
-    safest, reach = _measure(problem, near, *plain)
+    safest, reach = measure(problem, near, *plain)
 
     mass = k[:, :, None] * r[:, None]
-    loss, affinity = _measure(problem, mass, *plain)
-    if (affinity < need).any():
-        blend = _blend(affinity, reach, need)[:, None]
+    known = measure(problem, mass, *plain)
+    if (known[1] < need).any():
+        blend = blend_weight(known[1], reach, need)[:, None]
         k = problem.groups.inside((1 - blend) * k + blend * nearest.group_mass)
         r = problem.labels.inside((1 - blend) * r + blend * nearest.label_mass)
         mass = k[:, :, None] * r[:, None]
-        loss, affinity = _measure(problem, mass, *plain)
+        known = measure(problem, mass, *plain)
 
-    # Row 0 keeps P inside the cells; the others are what the multipliers suggest, mixed with row 0 as needed.
-    conditional, unseen = (np.broadcast_to(part, (1, len(rho), *part.shape)) for part in plain)
-    loss, affinity = loss[None], affinity[None]
-    if problem.unseen or problem.lower.places > 1:
-        tried = _suggestions(problem, mass, eta, lam)
-        found = _measure(problem, mass, *tried)
-        blend = _blend(found[1], affinity, need)[..., None, None]
-        if blend.any():
-            mixed = (1 - blend[..., None]) * tried[0] + blend[..., None] * plain[0]
-            tried = _completed(mixed, (1 - blend) * tried[1] + blend * plain[1])
-            found = _measure(problem, mass, *tried)
-        conditional, unseen = np.concatenate([conditional, tried[0]]), np.concatenate([unseen, tried[1]])
-        loss, affinity = np.concatenate([loss, found[0]]), np.concatenate([affinity, found[1]])
-    best = np.where(affinity >= need, loss, -np.inf).argmax(axis=0), np.arange(len(rho))
-    chosen = Witnesses(k, r, mass, conditional[best], unseen[best], loss[best], affinity[best])
+    chosen = fill_cells(problem, need, (k, r, mass), plain, known, (eta, lam))
     worse = (chosen.affinity < need) | ((chosen.loss < safest) & (reach >= need))
     if worse.any():
         safe = Witnesses(
@@ -197,7 +219,7 @@ def build_witnesses(
     return chosen
 
 
-def _blend(start: Floats, end: Floats, need: Floats) -> Floats:
+def blend_weight(start: Floats, end: Floats, need: Floats) -> Floats:
     """Return the weight of the safer end that lifts a concave affinity from ``start`` to ``need``."""
     possible = (end > need) & (end > start)
     weight = (need - start) / np.where(possible, end - start, 1.0) * (1 + 1e-9) + 1e-15
