@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from fairbound.chance import with_probability
+from fairbound.conditions import Condition
 from fairbound.digits import Digits, radius_down
 from fairbound.document import (
     digest,
@@ -46,7 +47,9 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Certificate:
-    """An upper bound on the loss over every distribution with equal base rates in a ball around the data.
+    """An upper bound on the loss over every distribution in question in a ball around the data.
+
+    In question are the distributions with equal base rates, unless base rates were allowed to differ.
 
     Attributes
     ----------
@@ -80,6 +83,9 @@ class Certificate:
         The probability, over the draw of the rows, with which the bound holds; None if the rows are all there is.
     region
         The confidence region's name.
+    fair, base_rate_tolerance
+        What was asked of Q's base rates: equal in all groups; or any two differ by at most the tolerance; or, if
+        ``fair`` is False, nothing.
     stand_in
         What takes P's place if P is known through a sample: ``attained``, ``witness`` and ``proof`` refer to it.
     """
@@ -100,6 +106,13 @@ class Certificate:
     confidence: float | None = None
     region: str | None = None
     stand_in: StandIn | None = None
+    fair: bool = True
+    base_rate_tolerance: float | None = None
+
+    @property
+    def condition(self) -> Condition:
+        """What was asked of base rates, in words."""
+        return Condition(self.fair, self.base_rate_tolerance)
 
     @property
     def gap(self) -> float:
@@ -168,12 +181,16 @@ class Certificate:
                 "rho": self.rho,
                 "group_skew": self.group_skew,
                 "label_skew": self.label_skew,
+                "fair": self.fair,
+                "base_rate_tolerance": self.base_rate_tolerance,
                 "confidence": self.confidence,
                 "tolerance": self.tol,
             },
             "claim": {"bound": self.bound, "attained": self.attained},
             "witness": write_witness(
-                self.witness, self.population if self.stand_in is None else self.stand_in.population
+                self.witness,
+                self.population if self.stand_in is None else self.stand_in.population,
+                products=self.condition.equal,
             ),
             "proof": write_proof(self.proof),
             "assumptions": list(self.assumptions),
@@ -187,14 +204,14 @@ class Certificate:
         sure = "" if self.confidence is None else f", confidence={self.confidence:g}"
         return (
             f"Certificate(bound={self.bound:.6f}, attained={self.attained:.6f}, rho={self.rho:g}, "
-            f"shift={self.shift!r}{sure}, status={self.status.name})"
+            f"shift={self.shift!r}{self.condition.argument}{sure}, status={self.status.name})"
         )
 
     def _repr_html_(self) -> str:
         """Show the certificate in a notebook: the claim, the worst case, and what it rests on."""
         digits = Digits(6)
         claim = f"The {self.population.loss_name} of the model is at most {digits.up(self.bound)}"
-        every = f"in every distribution with equal base rates within Hellinger distance {radius_down(self.rho)} of"
+        every = f"in every distribution{self.condition.phrase} within Hellinger distance {radius_down(self.rho)} of"
         if self.confidence is None:
             found = f"the worst case that was found has {digits.down(self.attained)}."
             where = f"{every} the data ({self.shift} shifting); {found}"
@@ -239,4 +256,6 @@ def read_certificate(document: dict[str, Any], population: Population) -> Certif
         confidence=question["confidence"],
         region=None if sampling is None else sampling["region"],
         stand_in=None if sampling is None else read_sampling(sampling, population),
+        fair=question["fair"],
+        base_rate_tolerance=question["base_rate_tolerance"],
     )

@@ -107,7 +107,7 @@ def _atoms(
     return both, both, top
 
 
-def _support(values: list[arb], skew: float | None) -> arb:
+def support(values: list[arb], skew: float | None) -> arb:
     """Return an upper bound of the largest <share, values> (section 5); every level t >= mean is valid."""
     most = values[0]
     for value in values[1:]:
@@ -123,14 +123,17 @@ def _support(values: list[arb], skew: float | None) -> arb:
     return best
 
 
-def proved(case: Case, proof: dict[str, Any], claimed: float, reasons: list[str]) -> arb:
-    """Return what the proof proves; name every leaf that does not reach the claim."""
+def bounds_of(case: Case, proof: dict[str, Any]) -> list[arb]:
+    """Return the bounds of all pieces where base rates are equal."""
     if proof["kind"] == "tangent":
         if not case.general:
             raise RefusedError("a tangent proof is for general shifting with a common ceiling")
-        bounds = [_tangent_bound(case, proof)]
-    else:
-        bounds = [_piece_bound(case, leaf, piece) for leaf, piece in _pieces(case, proof)]
+        return [_tangent_bound(case, proof)]
+    return [_piece_bound(case, leaf, piece) for leaf, piece in pieces(case, proof)]
+
+
+def proved(case: Case, bounds: list[arb], claimed: float, reasons: list[str]) -> arb:
+    """Return what the bounds of all pieces prove; name every piece that does not reach the claim."""
     most = None
     for number, bound in enumerate(bounds):
         bound = bound.min(case.top)  # noqa: PLW2901 (no loss exceeds the largest ceiling)
@@ -169,11 +172,11 @@ def _tangent_bound(case: Case, proof: dict[str, Any]) -> arb:
             weight = probability / depth**2
             intercept += weight * (case.top - loss)
             slopes[y] += weight * ratio / share[y]
-    level = case.top + _support([sum((arb(v) for v in row), arb(0)) for row in phi], case.group_skew)
-    return _gain(case, level, intercept + _support(slopes, case.label_skew) if finite else None)
+    level = case.top + support([sum((arb(v) for v in row), arb(0)) for row in phi], case.group_skew)
+    return _gain(case, level, intercept + support(slopes, case.label_skew) if finite else None)
 
 
-def _pieces(case: Case, proof: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[list[arb]]]]:
+def pieces(case: Case, proof: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[list[arb]]]]:
     """Walk the tree of bisections: its leaves cover the root by construction, and the root covers all shares."""
     size = case.labels
     floor = fmpq(*float(proof["floor"]).as_integer_ratio())
@@ -230,15 +233,15 @@ def _piece_bound(case: Case, leaf: dict[str, Any], vertices: list[list[arb]]) ->
                     total += probability / (eta - loss)
         most = total if most is None else most.max(total)
     level = [sum((c * v for c, v in zip(centre, row, strict=True)), arb(0)) for row in w]
-    pulled = _support(omega, case.label_skew) if any(leaf["omega"]) else arb(0)
+    pulled = support(omega, case.label_skew) if any(leaf["omega"]) else arb(0)
     bound = None if most is None else most + pulled
     if bound is not None and bound.is_finite() and bound <= 0:  # G is positive: no admissible share lies in this piece
         return arb(0)
-    return _gain(case, _support(level, case.group_skew), bound)
+    return _gain(case, support(level, case.group_skew), bound)
 
 
-def witness_value(case: Case, witness: dict[str, Any], attained: float) -> float:  # noqa: PLR0912 (a list of checks)
-    """Check that the witness is what it claims to be and return its loss, rounded down (section 7)."""
+def product_masses(case: Case, witness: dict[str, Any]) -> dict[tuple[int, int], arb]:
+    """Check the witness's shares and return the masses of its cells: products, so that base rates are equal."""
     names = ("label_mass", "group_mass") if case.turned else ("group_mass", "label_mass")
     shares = []
     for name, skew in zip(names, (case.group_skew, case.label_skew), strict=True):
@@ -251,9 +254,14 @@ def witness_value(case: Case, witness: dict[str, Any], attained: float) -> float
         if skew is not None and not max(witness[name]) - min(witness[name]) <= skew + float(ROUNDING):
             raise RefusedError(f"the witness's {name} breaks the skew limit")
         shares.append([v / total for v in values])
+    return {(s, y): shares[0][s] * shares[1][y] for s, y in case.lower}
+
+
+def witness_value(case: Case, witness: dict[str, Any], masses: dict[tuple[int, int], arb], attained: float) -> float:
+    """Check that the witness is what it claims to be and return its loss, rounded down (section 7)."""
     overlap, value = arb(0), arb(0)
     for (s, y), atoms in case.lower.items():
-        mass = shares[0][s] * shares[1][y]
+        mass = masses[s, y]
         cell = (y, s) if case.turned else (s, y)
         inside, unseen = witness["reweighting"][cell[0]][cell[1]], witness["unseen"][cell[0]][cell[1]]
         if any(v < 0 for v in inside) or unseen < 0:

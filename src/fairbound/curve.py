@@ -160,7 +160,7 @@ class CertificateCurve:
         if first is None:
             return [f"At a rho below {self.distance:.6f} there is nothing to certify."]
         rows, limited = first.population.rows, first.group_skew is not None or first.label_skew is not None
-        said = [nearest_sentence(self.distance, first.confidence, rows, limited=limited)]
+        said = [nearest_sentence(self.distance, first.confidence, rows, having=first.condition.phrase, limited=limited)]
         if first.confidence is not None:
             said.append(
                 f"All bounds hold together {with_probability(first.confidence, rows)}; what is attained belongs to the "

@@ -16,7 +16,8 @@ import numpy as np
 from fairbound.arrays import Floats
 from fairbound.knowledge import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.population import Population
-from fairbound.proof import PartitionProof, Proof, TangentProof
+from fairbound.proof import PartitionProof, Proof, RatesProof, TangentProof
+from fairbound.reader import RATES_LEAF
 from fairbound.regions import StandIn
 from fairbound.sample import Sample
 from fairbound.strict import canonical
@@ -124,8 +125,8 @@ def _floats(values: Any) -> Floats:
     return np.array(values, dtype=np.float64)
 
 
-def write_witness(witness: Witness, population: Population) -> dict[str, Any]:
-    """Write a worst-case distribution; cells keep only the losses that they have."""
+def write_witness(witness: Witness, population: Population, *, products: bool) -> dict[str, Any]:
+    """Write a worst-case distribution; cells keep only the losses that they have, and masses only if not products."""
     known = population.knowledge
     inside = witness.reweighting
     kept = np.ones(inside.shape, dtype=bool)
@@ -134,6 +135,7 @@ def write_witness(witness: Witness, population: Population) -> dict[str, Any]:
     return {
         "group_mass": witness.group_mass.tolist(),
         "label_mass": witness.label_mass.tolist(),
+        "mass": None if products else witness.mass.tolist(),
         "unseen": witness.unseen.tolist(),
         "reweighting": [
             [part[some].tolist() for part, some in zip(row, used, strict=True)]
@@ -149,19 +151,25 @@ def read_witness(document: dict[str, Any], loss: float, rho: float) -> Witness:
     inside = np.array([[cell + [0.0] * (width - len(cell)) for cell in row] for row in cells], dtype=np.float64)
     k, r = _floats(document["group_mass"]), _floats(document["label_mass"])
     affinity = max(0.0, 1.0 - rho**2)
-    return Witness(k, r, k[:, None] * r, inside, _floats(document["unseen"]), loss, affinity)
+    mass = k[:, None] * r if document["mass"] is None else _floats(document["mass"])
+    return Witness(k, r, mass, inside, _floats(document["unseen"]), loss, affinity)
 
 
 def write_proof(proof: Proof) -> dict[str, Any]:
     """Write the multipliers."""
     if isinstance(proof, TangentProof):
         return {"kind": "tangent", "axis": proof.axis, "phi": proof.phi.tolist(), "share": proof.share.tolist()}
+    splits = [None if split is None else list(split) for split in proof.splits]
+    if isinstance(proof, RatesProof):
+        columns = {key: getattr(proof, key).tolist() for key in RATES_LEAF}
+        rows = [dict(zip(columns, leaf, strict=True)) for leaf in zip(*columns.values(), strict=True)]
+        return {"kind": "rates", "floor": proof.floor, "splits": splits, "leaves": rows}
     leaves = zip(proof.w.tolist(), proof.centre.tolist(), proof.omega.tolist(), strict=True)
     return {
         "kind": "partition",
         "axis": proof.axis,
         "floor": proof.floor,
-        "splits": [None if split is None else list(split) for split in proof.splits],
+        "splits": splits,
         "leaves": [{"w": w, "centre": centre, "omega": omega} for w, centre, omega in leaves],
     }
 
@@ -171,6 +179,9 @@ def read_proof(document: dict[str, Any]) -> Proof:
     if document["kind"] == "tangent":
         return TangentProof(document["axis"], _floats(document["phi"]), _floats(document["share"]))
     leaves = document["leaves"]
-    w, centre, omega = (_floats([leaf[key] for leaf in leaves]) for key in ("w", "centre", "omega"))
     splits = tuple(None if split is None else (split[0], split[1]) for split in document["splits"])
+    if document["kind"] == "rates":
+        columns = (_floats([leaf[key] for leaf in leaves]) for key in RATES_LEAF)
+        return RatesProof(float(document["floor"]), splits, *columns)
+    w, centre, omega = (_floats([leaf[key] for leaf in leaves]) for key in ("w", "centre", "omega"))
     return PartitionProof(document["axis"], float(document["floor"]), splits, w, centre, omega)

@@ -44,4 +44,22 @@ class PartitionProof:
     omega: Floats
 
 
-Proof = TangentProof | PartitionProof
+@dataclass(frozen=True)
+class RatesProof:
+    """Base rates that may differ: a partition of the group shares with multipliers (docs/theory.md, section 11).
+
+    ``floor`` and ``splits`` as in :class:`PartitionProof`; often the root is the only leaf. Leaves take the rows of
+    ``zeta`` (L, S, C), of ``base``, ``nu``, ``centre``, ``omega`` (L, S) and of ``lam`` (L,) in order.
+    """
+
+    floor: float
+    splits: tuple[Split, ...]
+    zeta: Floats
+    base: Floats
+    nu: Floats
+    centre: Floats
+    omega: Floats
+    lam: Floats
+
+
+Proof = TangentProof | PartitionProof | RatesProof

@@ -9,19 +9,25 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from fairbound.arrays import Floats
+from fairbound.base_rates import BaseRates
 from fairbound.bounds import general_bound
 from fairbound.cells import number
 from fairbound.certificate import Certificate
+from fairbound.conditions import Condition
 from fairbound.errors import InputError, shown
 from fairbound.general import GeneralSaddle, solve_general
 from fairbound.nearest import NearestFair, nearest_shares
 from fairbound.population import Population
 from fairbound.problem import Problem
 from fairbound.proof import Axis, Proof, TangentProof
+from fairbound.rates_answers import rates_answers, rates_budget
+from fairbound.rates_nearest import NearestRates, nearest_rates
 from fairbound.regions import Region, StandIn, check_sample, find_region, read_confidence, small_cells
 from fairbound.rounding import least_affinity
 from fairbound.search import Search
 from fairbound.witness import Witness, build_witnesses
+
+EQUAL = Condition()
 
 Shift = Literal["general", "sensitive"]
 Support = Literal["any", "observed"]
@@ -60,10 +66,11 @@ class Question:
     tol: float
     budget: int
     problem: Problem
-    nearest: NearestFair
+    nearest: NearestFair | NearestRates
     confidence: float | None = None
     region: str | None = None
     stand_in: StandIn | None = None
+    condition: Condition = EQUAL
 
     @property
     def distance(self) -> float:
@@ -83,8 +90,11 @@ class Question:
         """Solve for feasible radii."""
         if self.stand_in is not None:
             rhos = np.maximum(self.stand_in.radius(rhos), self.nearest.distance)
-        axis = self._axis
         problem, nearest = self.problem, self.nearest
+        if isinstance(nearest, NearestRates):
+            rates = _rates(problem, self.condition)
+            return [Answer(*a) for a in rates_answers(problem, rates, nearest, rhos, self.tol, self.budget)]
+        axis = self._axis
         if axis == "group":
             problem = problem.transposed
             nearest = NearestFair(nearest.distance, nearest.label_mass, nearest.group_mass)
@@ -121,14 +131,15 @@ class Question:
             confidence=self.confidence,
             region=self.region,
             stand_in=self.stand_in,
+            fair=self.condition.fair,
+            base_rate_tolerance=self.condition.tolerance,
         )
 
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
         """What the bound rests on."""
         sentences = [
-            "The statement covers every distribution Q in which all groups have the same base rates and whose "
-            "Hellinger distance from the data's distribution P is at most rho.",
+            self.condition.covered,
             (self.population if self.stand_in is None else self.stand_in.population).describe(self.shift),
         ]
         if self.shift == "sensitive":
@@ -227,6 +238,8 @@ class Asked(TypedDict, total=False):
     shift: Shift
     group_skew: float | None
     label_skew: float | None
+    fair: bool
+    base_rate_tolerance: float | None
     support: Support
     empty_cells: EmptyCells
     confidence: float | None
@@ -241,6 +254,8 @@ def pose(
     shift: str = "general",
     group_skew: float | None = None,
     label_skew: float | None = None,
+    fair: bool = True,
+    base_rate_tolerance: float | None = None,
     support: str = "any",
     empty_cells: str = "refuse",
     confidence: float | None = None,
@@ -260,6 +275,7 @@ def pose(
         group_skew = number("group_skew", group_skew, 0.0, 1.0, skew_meaning)
     if label_skew is not None:
         label_skew = number("label_skew", label_skew, 0.0, 1.0, skew_meaning)
+    condition = _read_condition(fair, base_rate_tolerance, label_skew)
     tol = number("tol", tol, 1e-12, 1.0, "it is the gap between bound and attained value to aim at")
     meaning = "it is the number of pieces that the search may use for each rho, and None chooses by size"
     pieces = None if budget is None else int(number("budget", budget, 1, 1e9, meaning))
@@ -271,7 +287,11 @@ def pose(
         stand_in, empty_cells = chosen.stand_in(population, confidence, shift), "ceiling"
     known = population if stand_in is None else stand_in.population
     problem = known.problem(shift, support, empty_cells, group_skew, label_skew)
-    nearest = nearest_shares(known.mass, problem.groups, problem.labels)
+    nearest: NearestFair | NearestRates
+    if condition.equal:
+        nearest = nearest_shares(known.mass, problem.groups, problem.labels)
+    else:
+        nearest = nearest_rates(known.mass, problem.groups, _rates(problem, condition))
     return Question(
         population,
         str(shift),  # type: ignore[arg-type]  # checked above
@@ -280,13 +300,45 @@ def pose(
         str(support),  # type: ignore[arg-type]  # checked above
         str(empty_cells),  # type: ignore[arg-type]  # checked above
         tol,
-        pieces or _usual_budget(problem),
+        pieces or (_usual_budget(problem) if condition.equal else rates_budget(problem)),
         problem,
         nearest,
         confidence,
         None if stand_in is None else chosen.name,
         stand_in,
+        condition,
     )
+
+
+def _rates(problem: Problem, condition: Condition) -> BaseRates:
+    """Return the base rates that Q's groups may have."""
+    return BaseRates(problem.groups.size, problem.labels, condition.largest_difference)
+
+
+def _read_condition(fair: object, tolerance: object, label_skew: float | None) -> Condition:
+    """Read what is asked of base rates; a tolerance of zero asks for equal ones."""
+    if not isinstance(fair, bool | np.bool_):
+        message = f"fair={shown(fair)} must be True (a condition on base rates) or False (none)"
+        raise InputError(message)
+    width: float | None = None
+    if tolerance is not None:
+        meaning = "it is the largest difference allowed between the base rates of two groups, and None means equal ones"
+        width = number("base_rate_tolerance", tolerance, 0.0, 1.0, meaning) or None
+        if not fair:
+            message = (
+                f"base_rate_tolerance={shown(tolerance)} does not go with fair=False, which allows any base rates; "
+                "leave one of them out"
+            )
+            raise InputError(message)
+    condition = Condition(bool(fair), width)
+    if label_skew is not None and not condition.equal:
+        given = "fair=False" if not fair else f"base_rate_tolerance={shown(tolerance)}"
+        message = (
+            f"label_skew={shown(label_skew)} needs equal base rates and does not go with {given}; leave one of them "
+            "out (group_skew goes with both)"
+        )
+        raise InputError(message)
+    return condition
 
 
 def read_radii(rhos: Any) -> Floats:

@@ -144,18 +144,22 @@ def _pulled(problem: Problem, vertices: Floats, value: Floats) -> Floats:
     breaks, one after the other, each as far as it helps.
     """
     value = np.where(np.isfinite(value), value, 1e6 * problem.scale)
-    slope = np.linalg.solve(vertices + 1e-12 * np.eye(vertices.shape[-1]), value[..., None])[..., 0]
+    slope = np.asarray(
+        np.linalg.solve(vertices + 1e-12 * np.eye(vertices.shape[-1]), value[..., None])[..., 0], dtype=np.float64
+    )
     normals, limit = _facets(problem)
     beyond = vertices @ normals.T - limit  # (N, m, F)
     omega, rest = np.zeros_like(slope), value.copy()
     row = np.arange(len(value))
-    hopeless = (beyond > 0).all(axis=1)  # the whole piece breaks a limit: its bound can be as low as one likes
+    hopeless = (beyond > 0).all(
+        axis=1, keepdims=True
+    )  # the whole piece breaks a limit: its bound can be as low as one likes
     far = 1e4 * problem.scale / np.maximum(beyond.min(axis=1), 1e-9)
     for _ in range(problem.groups.size):
         fall, rise = rest[:, :, None] - rest[:, None], beyond[:, :, None] - beyond[:, None]
         steps = np.where(fall[..., None] * rise > 0, fall[..., None] / rise, 0.0)
         steps = np.where(np.isfinite(steps), steps, 0.0).reshape(len(value), -1, len(normals))
-        steps = np.where(hopeless[:, None], far[:, None], steps)
+        steps = np.where(hopeless, far[:, None], steps)
         after = (rest[:, None, :, None] - steps[:, :, None] * beyond[:, None]).max(axis=2)
         crossing, facet = np.divmod(after.reshape(len(value), -1).argmin(axis=1), len(normals))
         step = np.where(after.min(axis=(1, 2)) < rest.max(axis=1), steps[row, crossing, facet], 0.0)

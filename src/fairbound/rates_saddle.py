@@ -177,9 +177,7 @@ class RatesSolution:
 
     def take(self, index: Integers | Booleans) -> RatesSolution:
         """Select problems."""
-        return RatesSolution(
-            self.phi[index], self.nu[index], self.lam[index], self.rate[index], self.share[index]
-        )
+        return RatesSolution(self.phi[index], self.nu[index], self.lam[index], self.rate[index], self.share[index])
 
 
 def solve_rates(problem: RatesSaddle, accuracy: float) -> RatesSolution:

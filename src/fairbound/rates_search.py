@@ -95,9 +95,7 @@ class RatesSearch:
         for start in range(0, len(rho), chunk):
             part = slice(start, start + chunk)
             tau, given = least_affinity(rho[part]), None if share is None else share[part]
-            saddle = RatesSaddle(
-                root, deficit, ceiling / scale, tau, cap[part], self.rates, problem.groups, given
-            )
+            saddle = RatesSaddle(root, deficit, ceiling / scale, tau, cap[part], self.rates, problem.groups, given)
             parts.append(solve_rates(saddle, accuracy))
         phi, nu, lam, rate, found = (
             np.concatenate([getattr(p, name) for p in parts]) for name in RatesSolution.__dataclass_fields__
@@ -153,7 +151,12 @@ class RatesSearch:
             self._adopt(state, radius, self._witnesses(rho, found, eta))
         elif len(left):
             place = np.isin(radius, left)
-            self._climb(state, left, self._inside(found.share[place]), np.eye(problem.groups.size)[None] + 0 * rho[place, None, None])
+            self._climb(
+                state,
+                left,
+                self._inside(found.share[place]),
+                np.eye(problem.groups.size)[None] + 0 * rho[place, None, None],
+            )
 
     def _solve(self, state: State, left: Integers) -> None:
         """Bound new pieces by the multipliers of their middle, then by those close to their most promising corner."""

@@ -30,6 +30,9 @@ FORMAT = "fairbound-certificate"
 CURVE_FORMAT = "fairbound-curve"
 VERSION = "1.1.0"
 
+#: The multipliers of a leaf where base rates may differ.
+RATES_LEAF = ("zeta", "base", "nu", "centre", "omega", "lam")
+
 
 def read_documents(document: str | bytes | dict[str, Any]) -> list[dict[str, Any]]:
     """Return the certificates in a document, well-formed; a curve gives one for each feasible radius."""
@@ -77,9 +80,10 @@ def _claims(document: dict[str, Any], shape: tuple[int, int]) -> None:
     claim = an_object(document["claim"], "claim", ("bound", "attained"))
     for key in claim:
         an_amount(claim[key], f"claim.{key}")
-    witness = an_object(document["witness"], "witness", ("group_mass", "label_mass", "reweighting", "unseen"))
+    witness = an_object(document["witness"], "witness", ("group_mass", "label_mass", "mass", "reweighting", "unseen"))
     a_list(witness["group_mass"], "witness.group_mass", shape[0], an_amount)
     a_list(witness["label_mass"], "witness.label_mass", shape[1], an_amount)
+    optional(lambda v, at: a_table(v, at, shape, an_amount))(witness["mass"], "witness.mass")
     a_table(witness["unseen"], "witness.unseen", shape, an_amount)
     a_table(witness["reweighting"], "witness.reweighting", shape, lambda v, at: a_list(v, at, None, an_amount))
     _proof(document["proof"], shape)
@@ -193,6 +197,8 @@ def _question(question: Any, *, sampled: bool) -> None:
         "rho",
         "group_skew",
         "label_skew",
+        "fair",
+        "base_rate_tolerance",
         "confidence",
         "tolerance",
     )
@@ -210,16 +216,32 @@ def _question(question: Any, *, sampled: bool) -> None:
     a_number(question["rho"], "question.rho", low=0.0, high=1.0)
     for key in ("group_skew", "label_skew"):
         optional(lambda v, at: a_number(v, at, low=0.0, high=1.0))(question[key], f"question.{key}")
+    _base_rates(question)
     an_amount(question["tolerance"], "question.tolerance")
+
+
+def _base_rates(question: dict[str, Any]) -> None:
+    """Check what is asked of base rates: equal, nearly equal, or nothing."""
+    a_truth(question["fair"], "question.fair")
+    tolerance = question["base_rate_tolerance"]
+    optional(lambda v, at: a_number(v, at, low=0.0, high=1.0))(tolerance, "question.base_rate_tolerance")
+    if tolerance is not None and not (question["fair"] and tolerance > 0):
+        raise MalformedError("question.base_rate_tolerance must be positive, and null if question.fair is false")
+    if question["label_skew"] is not None and not (question["fair"] and tolerance is None):
+        raise MalformedError("question.label_skew must be null where base rates may differ")
 
 
 def _proof(proof: Any, shape: tuple[int, int]) -> None:
     kind = proof.get("kind") if isinstance(proof, dict) else None
     if kind == "tangent":
         an_object(proof, "proof", ("kind", "axis", "phi", "share"))
+    elif kind == "rates":
+        an_object(proof, "proof", ("kind", "floor", "splits", "leaves"))
+        _rates_proof(proof, shape)
+        return
     else:
         an_object(proof, "proof", ("kind", "axis", "floor", "splits", "leaves"))
-        a_word(kind, "proof.kind", ("tangent", "partition"))
+        a_word(kind, "proof.kind", ("tangent", "partition", "rates"))
     a_word(proof["axis"], "proof.axis", ("label", "group"))
     shape = shape if proof["axis"] == "label" else (shape[1], shape[0])
     if kind == "tangent":
@@ -234,6 +256,21 @@ def _proof(proof: Any, shape: tuple[int, int]) -> None:
         a_table(value["w"], f"{where}.w", shape, a_number)
         a_list(value["centre"], f"{where}.centre", shape[1], a_number)
         a_list(value["omega"], f"{where}.omega", shape[1], a_number)
+
+    a_list(proof["leaves"], "proof.leaves", None, leaf)
+
+
+def _rates_proof(proof: dict[str, Any], shape: tuple[int, int]) -> None:
+    """Check the pieces of group shares and their multipliers where base rates may differ."""
+    a_number(proof["floor"], "proof.floor", low=0.0, high=1.0)
+    a_list(proof["splits"], "proof.splits", None, optional(_split))
+
+    def leaf(value: Any, where: str) -> None:
+        an_object(value, where, RATES_LEAF)
+        a_table(value["zeta"], f"{where}.zeta", shape, a_number)
+        for key in ("base", "nu", "centre", "omega"):
+            a_list(value[key], f"{where}.{key}", shape[0], a_number)
+        a_number(value["lam"], f"{where}.lam")
 
     a_list(proof["leaves"], "proof.leaves", None, leaf)
 

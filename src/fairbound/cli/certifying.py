@@ -31,6 +31,7 @@ from fairbound.cli.results import (
     worst_case_lines,
 )
 from fairbound.cli.words import for_command
+from fairbound.conditions import Condition
 from fairbound.curve import CertificateCurve
 from fairbound.digits import Digits, radius_down
 from fairbound.errors import InputError, SmallCellWarning, ThresholdError
@@ -102,10 +103,11 @@ def run_certify(arguments: argparse.Namespace) -> int:
         curve = _asked(certify_curve, population, rhos, arguments)
     if not any(curve.feasible):
         limited = arguments.group_skew is not None or arguments.label_skew is not None
+        asked = Condition(arguments.fair, arguments.base_rate_tolerance)
         message = (
-            f"nothing to certify: {'at this confidence ' if arguments.confidence is not None else ''}no distribution "
-            f"with equal base rates{' within the limits' if limited else ''} is nearer than {curve.distance:.6f}, and "
-            f"the largest --rho is {max(rhos):g}; use a larger one"
+            f"nothing to certify: {'at this confidence ' if arguments.confidence is not None else ''}no "
+            f"distribution{asked.phrase}{' within the limits' if limited else ''} is nearer than {curve.distance:.6f}, "
+            f"and the largest --rho is {max(rhos):g}; use a larger one"
         )
         raise ProblemError(message)
     certificates = list(curve)

@@ -112,6 +112,19 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
     )
     asked.add_argument("--group-skew", type=number, metavar="X", help="largest difference between two group shares")
     asked.add_argument("--label-skew", type=number, metavar="X", help="largest difference between two label shares")
+    rates = asked.add_mutually_exclusive_group()
+    rates.add_argument(
+        "--base-rate-tolerance",
+        type=number,
+        metavar="X",
+        help="largest difference between the base rates of two groups (default: they are equal)",
+    )
+    rates.add_argument(
+        "--no-base-rate-constraint",
+        dest="fair",
+        action="store_false",
+        help="any base rates: the plain worst case, to see what the condition on base rates buys",
+    )
     asked.add_argument(
         "--support",
         choices=["any", "observed"],
@@ -184,7 +197,8 @@ def read_population(arguments: argparse.Namespace) -> Population:
 
 def question(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the question as the library's verbs take it."""
-    names = ("shift", "group_skew", "label_skew", "support", "empty_cells", "confidence", "region", "tol", "budget")
+    names = ["shift", "group_skew", "label_skew", "fair", "base_rate_tolerance", "support", "empty_cells"]
+    names += ["confidence", "region", "tol", "budget"]
     return {name: getattr(arguments, name) for name in names}
 
 

@@ -6,6 +6,7 @@ import re
 
 #: Arguments of the library, and the options that set them.
 OPTIONS = {
+    "base_rate_tolerance": "--base-rate-tolerance",
     "budget": "--budget",
     "ceiling": "--ceiling",
     "clip": "--clip",
@@ -55,6 +56,9 @@ PHRASES = (
     ("frame is a polars.lazyframe.frame.LazyFrame that cannot be read: ", "the file is damaged: "),
     ("; None takes the rows for the whole population", "; without it the rows are the whole population"),
     (", and None means no limit", ""),
+    (", and None means equal ones", ""),
+    ("fair=False", "--no-base-rate-constraint"),
+    ("group_skew goes with both", "--group-skew goes with both"),
     (", and None chooses by size", ""),
     ("use a larger threshold", "use a larger one"),
 )
