@@ -46,7 +46,7 @@ class BaseRates:
     @property
     def width(self) -> float:
         """The room that a solver may use: the tolerance, but never none at all."""
-        return max(self.tolerance, 1e-9)
+        return max(self.tolerance, 1e-7)
 
     def support(self, value: Floats, nu: Floats | None = None) -> Floats:
         """Bound ``max over r of sum value_sy r_sy``, rounded up, for values of shape (..., S, C).

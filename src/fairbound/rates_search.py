@@ -61,6 +61,10 @@ class RatesSearch:
             self._whole(state, again, BEST_ACCURACY)
         if self.problem.one_convex_program:
             return state
+        again = np.flatnonzero(state.bound - state.witness.loss > 0.5 * self.tol)
+        if len(again):
+            corners = np.tile(np.eye(size), (len(again), 1, 1))
+            self._climb(state, again, self._inside(state.witness.group_mass[again]), corners)
         fresh = forest.cut(self._cuts(state))
         while len(fresh):
             self._solve(state, fresh)
@@ -145,18 +149,12 @@ class RatesSearch:
         top = problem.ceiling.max(axis=1)
         base = np.tile(top, (len(rho), 1))
         leaves = Leaves(found.phi, base, found.nu, found.share, np.zeros_like(base), found.lam)
-        left = self._try(state, radius, leaves)
-        if problem.one_convex_program:
-            eta = top[:, None] + found.phi / found.share[..., None]
-            self._adopt(state, radius, self._witnesses(rho, found, eta))
-        elif len(left):
-            place = np.isin(radius, left)
-            self._climb(
-                state,
-                left,
-                self._inside(found.share[place]),
-                np.eye(problem.groups.size)[None] + 0 * rho[place, None, None],
-            )
+        self._try(state, radius, leaves)
+        eta = top[:, None] + found.phi / found.share[..., None]
+        if not problem.one_convex_program:  # the program knows no ceilings but the largest: ask again at its shares
+            found = self._points(rho, self._inside(found.share))[0]
+            eta = problem.ceiling + found.phi / found.share[..., None]
+        self._adopt(state, radius, self._witnesses(rho, found, eta))
 
     def _solve(self, state: State, left: Integers) -> None:
         """Bound new pieces by the multipliers of their middle, then by those close to their most promising corner."""
