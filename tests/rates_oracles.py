@@ -29,7 +29,7 @@ def linear_support(value: Floats, tolerance: float) -> float:
     rows[np.arange(s), np.arange(s)] = 1.0
     limits = np.full(len(pairs), tolerance)
     found = linprog(-value.ravel(), np.array(pairs), limits, rows.reshape(s, -1), np.ones(s), (0, None))
-    return -float(found.fun)
+    return -float(found.fun or 0.0)
 
 
 def conic_rates(problem: Problem, rho: float, tolerance: float) -> float:
@@ -100,8 +100,8 @@ def sensitive_grid(problem: Problem, rho: float, tolerance: float, points: int =
     best = -np.inf
     for _ in range(7):
         offers = np.linspace(0.0, 1.0, points)
-        share = np.stack(np.meshgrid(offers, offers, indexing="ij"), axis=-1).reshape(1, -1, 2)
-        share = (low[:, None] + (high - low)[:, None] * share).reshape(-1, 2)
+        square = np.stack(np.meshgrid(offers, offers, indexing="ij"), axis=-1).reshape(1, -1, 2)
+        share = (low[:, None] + (high - low)[:, None] * square).reshape(-1, 2)
         other = np.clip(share[:, 1], share[:, 0] - tolerance, share[:, 0] + tolerance)
         share = np.clip(np.stack([share[:, 0], other], axis=-1), 0.0, 1.0)
         value = _at_rates(problem, rho, np.stack([share, 1.0 - share], axis=-1))

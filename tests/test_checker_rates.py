@@ -181,8 +181,8 @@ def test_a_proof_for_equal_base_rates_proves_no_more() -> None:
         assert any("for equal base rates" in reason for reason in result.reasons)
         assert result.checked_bound is None
     for shift in ("general", "sensitive"):
-        plain = json.loads(certify(Population.from_moments(P, E), 0.3, shift=shift).to_json())  # type: ignore[arg-type]
-        near = certify(Population.from_moments(P, E), 0.3, shift=shift, base_rate_tolerance=0.05)  # type: ignore[arg-type]
+        plain = json.loads(certify(Population.from_moments(P, E), 0.3, shift=shift).to_json())
+        near = certify(Population.from_moments(P, E), 0.3, shift=shift, base_rate_tolerance=0.05)
         plain["proof"] = json.loads(near.to_json())["proof"]
         plain["claim"]["bound"] = near.bound
         assert verify(plain).valid
