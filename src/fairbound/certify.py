@@ -36,7 +36,7 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     group_skew, label_skew
         Largest allowed difference between two group shares, and between two label shares, of Q.
     base_rate_tolerance
-        How much the base rates of two groups may differ in Q: |Q(y|s) - Q(y|s')| is at most this, for every label. None
+        How much the base rates of two groups may differ in Q, for every label: ``|Q(y|s) - Q(y|s')|`` is at most this. None
         asks for equal base rates. Does not go with ``label_skew``.
     fair
         False drops the condition on base rates altogether: the plain worst case in the ball, to see what the
@@ -78,7 +78,7 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     >>> certify(population, 0.2, base_rate_tolerance=0.05)
     Certificate(bound=0.376800, attained=0.376800, rho=0.2, shift='general', base_rate_tolerance=0.05, status=TIGHT)
     >>> certify(population, 0.2, fair=False)
-    Certificate(bound=0.385547, attained=0.385546, rho=0.2, shift='general', fair=False, status=TIGHT)
+    Certificate(bound=0.385547, attained=0.385547, rho=0.2, shift='general', fair=False, status=TIGHT)
     """
     question = pose(population, **asked)
     if np.ndim(rho):
