@@ -36,8 +36,8 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     group_skew, label_skew
         Largest allowed difference between two group shares, and between two label shares, of Q.
     base_rate_tolerance
-        How much the base rates of two groups may differ in Q, for every label: ``|Q(y|s) - Q(y|s')|`` is at most this. None
-        asks for equal base rates. Does not go with ``label_skew``.
+        How much the base rates of two groups may differ in Q: ``|Q(y|s) - Q(y|s')|`` is at most this for every label.
+        None asks for equal base rates. Does not go with ``label_skew``.
     fair
         False drops the condition on base rates altogether: the plain worst case in the ball, to see what the
         condition buys.
