@@ -182,8 +182,8 @@ def test_probabilities_are_never_overstated(confidence: float, written: str) -> 
 
 
 def test_distances_are_never_overstated() -> None:
-    assert "nearer than Hellinger distance 0.123456 " in nearest_sentence(0.1234569, 0.95, 1000)
-    assert "within the limits" in nearest_sentence(0.1, 0.95, 1000, limited=True)
+    assert "nearer than Hellinger distance 0.123456 " in nearest_sentence(0.1234569, 0.95, 1000, having="")
+    assert "within the limits" in nearest_sentence(0.1, 0.95, 1000, having="", limited=True)
 
 
 @pytest.mark.parametrize("shift", ["general", "sensitive"])

@@ -88,6 +88,14 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
         support="observed",
         tol=1e-2,
     ).to_json(),
+    "general, base rates": lambda: certify(MEAN, 0.3, base_rate_tolerance=0.05).to_json(),
+    "sensitive, base rates": lambda: certify(
+        WIDE, 0.9, shift="sensitive", base_rate_tolerance=0.05, tol=1e-9, budget=20
+    ).to_json(),
+    "base rates with a limit": lambda: certify(MEAN, 0.3, base_rate_tolerance=0.05, group_skew=0.2).to_json(),
+    "any base rates": lambda: certify(ROWS, 0.3, fair=False).to_json(),
+    "sphere, base rates": lambda: certify(ERRORS, 0.1, confidence=0.9, base_rate_tolerance=0.05).to_json(),
+    "curve of any base rates": lambda: certify_curve(MEAN, [0.0, 0.1], fair=False).to_json(),
     "tuple names": lambda: certify(TUPLES, 0.9).to_json(),
     "sphere, general": lambda: certify(SAMPLE, 0.1, confidence=0.9).to_json(),
     "sphere, sensitive": lambda: certify(SAMPLE, 0.1, confidence=0.9, shift="sensitive", tol=1e-1).to_json(),
@@ -174,8 +182,10 @@ def test_all_kinds_are_among_the_documents() -> None:
     found = [document(name) for name in DOCUMENTS]
     single = [d for d in found if d["format"] == FORMAT]
     assert {d["population"]["knowledge"]["kind"] for d in single} == {"mean", "mean_variance", "losses"}
-    assert {d["proof"]["kind"] for d in single} == {"tangent", "partition"}
-    assert {d["proof"]["axis"] for d in single} == {"label", "group"}
+    assert {d["proof"]["kind"] for d in single} == {"tangent", "partition", "rates"}
+    assert {d["proof"]["axis"] for d in single if d["proof"]["kind"] != "rates"} == {"label", "group"}
+    assert {d["question"]["fair"] for d in single} == {True, False}
+    assert {d["witness"]["mass"] is None for d in single} == {True, False}
     assert {d["question"]["support"] for d in single} == {"any", "observed"}
     assert any(b[0] < b[1] for b in document("general, bins")["population"]["knowledge"]["cells"][0][0])
     assert None in document("sensitive, limits")["proof"]["splits"]
@@ -249,6 +259,17 @@ REFUSED: dict[str, tuple[str, Callable[[Document], object]]] = {
     "unknown format": ("general, mean", put("format", value="certificate")),
     "negative corner": ("sensitive, mean", put("proof", "splits", 0, value=[-1, 0])),
     "three corners": ("sensitive, mean", put("proof", "splits", 0, value=[0, 1, 2])),
+    "tolerance of zero": ("general, base rates", put("question", "base_rate_tolerance", value=0)),
+    "tolerance above one": ("general, base rates", put("question", "base_rate_tolerance", value=1.5)),
+    "tolerance without a condition": ("general, base rates", put("question", "fair", value=False)),
+    "tolerance and label limit": ("general, base rates", put("question", "label_skew", value=0.5)),
+    "no condition and label limit": ("any base rates", put("question", "label_skew", value=0.5)),
+    "condition as a number": ("any base rates", put("question", "fair", value=0)),
+    "negative mass": ("general, base rates", put("witness", "mass", 0, 0, value=-0.1)),
+    "number for masses": ("general, base rates", put("witness", "mass", value=1)),
+    "leaf without lam": ("general, base rates", lambda d: d["proof"]["leaves"][0].pop("lam")),
+    "number for nu": ("general, base rates", put("proof", "leaves", 0, "nu", value=0)),
+    "axis of a proof that has none": ("general, base rates", put("proof", "axis", value="group")),
     "curve without distance": ("curve", lambda d: d.pop("distance")),
     "distance of 2": ("curve", put("distance", value=2)),
     "infeasible and more": ("curve", put("points", 0, "claim", value={"bound": 1, "attained": 0})),

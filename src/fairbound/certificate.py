@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from fairbound.chance import with_probability
+from fairbound.conditions import Condition
 from fairbound.digits import Digits, radius_down
 from fairbound.document import (
     digest,
@@ -59,7 +60,9 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Certificate:
-    """An upper bound on the loss over every distribution with equal base rates in a ball around the data.
+    """An upper bound on the loss over every distribution in question in a ball around the data.
+
+    In question are the distributions with equal base rates, unless base rates were allowed to differ.
 
     Attributes
     ----------
@@ -93,6 +96,9 @@ class Certificate:
         The probability, over the draw of the rows, with which the bound holds; None if the rows are all there is.
     region
         The confidence region's name.
+    fair, base_rate_tolerance
+        What was asked of Q's base rates: equal in all groups; or any two differ by at most the tolerance; or, if
+        ``fair`` is False, nothing.
     stand_in
         What takes P's place if P is known through a sample: ``attained``, ``witness`` and ``proof`` refer to it.
     group_limits, label_limits
@@ -125,6 +131,8 @@ class Certificate:
     stand_in: StandIn | None = None
     group_limits: Limits | None = None
     label_limits: Limits | None = None
+    fair: bool = True
+    base_rate_tolerance: float | None = None
     objective: Objective | None = None
     metric: str = "loss"
     group: Hashable | None = None
@@ -135,6 +143,11 @@ class Certificate:
         """Whether the shares of Q are limited."""
         limits = self.group_skew, self.label_skew, self.group_limits, self.label_limits
         return any(limit is not None for limit in limits)
+
+    @property
+    def condition(self) -> Condition:
+        """What was asked of base rates, in words."""
+        return Condition(self.fair, self.base_rate_tolerance)
 
     @property
     def lower(self) -> bool:
@@ -223,13 +236,17 @@ class Certificate:
                 "label_skew": self.label_skew,
                 "group_limits": write_limits(self.group_limits),
                 "label_limits": write_limits(self.label_limits),
+                "fair": self.fair,
+                "base_rate_tolerance": self.base_rate_tolerance,
                 "confidence": self.confidence,
                 "tolerance": self.tol,
                 "objective": None if self.objective is None else asdict(self.objective),
             },
             "claim": {"bound": self.bound, "attained": self.attained},
             "witness": write_witness(
-                self.witness, self.population if self.stand_in is None else self.stand_in.population
+                self.witness,
+                self.population if self.stand_in is None else self.stand_in.population,
+                products=self.condition.equal,
             ),
             "proof": write_proof(self.proof),
             "assumptions": list(self.assumptions),
@@ -244,14 +261,14 @@ class Certificate:
         what = "" if self.metric == "loss" else f"metric={self.metric!r}, "
         return (
             f"Certificate({what}bound={self.bound:.6f}, attained={self.attained:.6f}, rho={self.rho:g}, "
-            f"shift={self.shift!r}{sure}, status={self.status.name})"
+            f"shift={self.shift!r}{self.condition.argument}{sure}, status={self.status.name})"
         )
 
     def _repr_html_(self) -> str:
         """Show the certificate in a notebook: the claim, the worst case, and what it rests on."""
         digits = Digits(6)
         claim = f"The {wording(self.population).subject} is at most {digits.up(self.bound)}"
-        every = f"in every distribution with equal base rates within Hellinger distance {radius_down(self.rho)} of"
+        every = f"in every distribution{self.condition.phrase} within Hellinger distance {radius_down(self.rho)} of"
         if self.confidence is None:
             found = f"the worst case that was found has {digits.down(self.attained)}."
             where = f"{every} the data ({self.shift} shifting); {found}"
@@ -361,4 +378,6 @@ def read_certificate(document: dict[str, Any], population: Population) -> Certif
         group_limits=read_limits(question["group_limits"]),
         label_limits=read_limits(question["label_limits"]),
         objective=None if question["objective"] is None else Objective(**question["objective"]),
+        fair=question["fair"],
+        base_rate_tolerance=question["base_rate_tolerance"],
     )

@@ -23,6 +23,8 @@ RADIUS_ACCURACY = 1e-6
 def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certificate:
     """Bound the loss over all distributions with equal base rates within Hellinger distance ``rho`` of the data.
 
+    Base rates may also be allowed to differ, by a tolerance or at will.
+
     Parameters
     ----------
     population
@@ -41,6 +43,12 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     group_rows, label_rows
         Any other linear limits as a pair ``(A, b)``: ``A @ shares <= b``, with a column of A for each group (label) in
         the order of ``population.groups`` (``population.labels``).
+    base_rate_tolerance
+        How much the base rates of two groups may differ in Q: ``|Q(y|s) - Q(y|s')|`` is at most this for every label.
+        None asks for equal base rates. Does not go with ``label_skew``.
+    fair
+        False drops the condition on base rates altogether: the plain worst case in the ball, to see what the
+        condition buys.
     support
         "observed" restricts Q, under general shifting, to losses that occur in the same cell. This is an assumption
         about the world and is stated on the certificate.
@@ -77,6 +85,10 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
            [0.154, 0.143]])
     >>> certify(population, 0.2, min_group_mass=0.4, label_limits={1: (0.1, 0.3)})
     Certificate(bound=0.359371, attained=0.359371, rho=0.2, shift='general', status=TIGHT)
+    >>> certify(population, 0.2, base_rate_tolerance=0.05)
+    Certificate(bound=0.376800, attained=0.376800, rho=0.2, shift='general', base_rate_tolerance=0.05, status=TIGHT)
+    >>> certify(population, 0.2, fair=False)
+    Certificate(bound=0.385547, attained=0.385547, rho=0.2, shift='general', fair=False, status=TIGHT)
     """
     question = ask(population, **asked)
     if np.ndim(rho):
@@ -87,9 +99,9 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     if radius[0] < distance:
         limited = " within the limits" if question.limited else ""
         reason = (
-            f"the nearest distribution with equal base rates{limited} is at Hellinger distance"
+            f"the nearest distribution{question.condition.phrase}{limited} is at Hellinger distance"
             if not question.sampled
-            else f"allowing for sampling error, no distribution with equal base rates{limited} is nearer than"
+            else f"allowing for sampling error, no distribution{question.condition.phrase}{limited} is nearer than"
         )
         message = f"rho={shown(rho)} is too small: {reason} {distance!r}; use a rho of at least that"
         raise InfeasibleError(message, distance)

@@ -22,9 +22,16 @@ def _rows(rows: int | None) -> str:
     return "the rows" if rows is None else f"the {rows:,} rows"  # a stranger's document may not tell their number
 
 
-def nearest_sentence(distance: float, confidence: float | None, rows: int | None, *, limited: bool = False) -> str:
-    """Say how far the nearest distribution in question is, or how far it is at least if P is known by a sample."""
-    what = "distribution with equal base rates" + (" within the limits" if limited else "")
+def nearest_sentence(
+    distance: float, confidence: float | None, rows: int | None, *, having: str, limited: bool = False
+) -> str:
+    """Say how far the nearest distribution in question is, or how far it is at least if P is known by a sample.
+
+    ``having`` says what the distributions in question have, with a space before it, or nothing.
+    """
+    what = f"distribution{having}" + (" within the limits" if limited else "")
+    if distance == 0 and not (having or limited):
+        return "There is no condition on base rates: every rho can be certified."
     if confidence is None:
         return f"The nearest {what} is at Hellinger distance {distance:.6f}."
     if distance == 0:

@@ -6,7 +6,8 @@ this file, the other ``checker_`` files, ``reader`` and ``strict``.
 What is checked: the document's form; the digest of the statistics; for finite samples, the counts and the confidence
 region (:mod:`fairbound.checker_sampling`); that the pieces of the proof cover all shares, that each piece's
 multipliers are feasible and that no bound they give exceeds the claim; that the witness has equal base rates, obeys
-the limits, lies in the ball and attains what is claimed (:mod:`fairbound.checker_duality`).
+the limits, lies in the ball and attains what is claimed (:mod:`fairbound.checker_duality`); and the same where base
+rates may differ (:mod:`fairbound.checker_rates`).
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from typing import Any
 from flint import arb, ctx
 
 from fairbound.checker_conditional import Compared, conditional_bounds
-from fairbound.checker_duality import Case, RefusedError, proved, rounded_up, witness_value
+from fairbound.checker_duality import Case, RefusedError, bounds_of, product_masses, proved, rounded_up, witness_value
 from fairbound.checker_metric import describe_objective, missing_reasons
+from fairbound.checker_rates import rates_bounds, table_masses, tolerance_of, tolerance_words
 from fairbound.checker_sampling import StandIn, checked_stand_in, sampling_work
 from fairbound.reader import Whole, read_whole
 from fairbound.strict import MalformedError, canonical
@@ -164,15 +166,22 @@ def _verify_one(document: dict[str, Any], stand_in: StandIn | None) -> Verificat
         tau = 1 - arb(question["rho"]) ** 2 if stand_in is None else stand_in.least_affinity(question["rho"])
         if question["objective"] is not None:
             return _verify_compared(document, population, tau)
-        case = Case(population, question, document["proof"]["axis"], tau)
+        proof, witness = document["proof"], document["witness"]
+        tolerance = tolerance_of(question)
+        case = Case(population, question, proof.get("axis", "group"), tau)  # without an axis: pieces of group shares
         try:
-            checked = rounded_up(proved(case, document["proof"], claim["bound"], reasons))
+            if proof["kind"] != "rates" and tolerance > 0:
+                raise RefusedError("the proof is for equal base rates, but the claim is for base rates that may differ")
+            bounds = rates_bounds(case, proof, tolerance) if proof["kind"] == "rates" else bounds_of(case, proof)
+            checked = rounded_up(proved(case, bounds, claim["bound"], reasons))
             checks.append(_describe(document["proof"]))
         except RefusedError as refused:
             reasons.append(str(refused))
         try:
-            value = witness_value(case, document["witness"], claim["attained"])
-            checks.append("the worst-case distribution: equal base rates, limits, distance and loss")
+            given = witness["mass"] is not None
+            masses = table_masses(case, witness, tolerance) if given else product_masses(case, witness)
+            value = witness_value(case, witness, masses, claim["attained"])
+            checks.append(f"the worst-case distribution: {tolerance_words(question)}, limits, distance and loss")
         except RefusedError as refused:
             reasons.append(str(refused))
         if claim["attained"] > claim["bound"]:
@@ -213,10 +222,13 @@ def _verify_compared(document: dict[str, Any], population: dict[str, Any], tau: 
     try:
         if ratio:  # one of two groups has the smaller mean: that a ratio is at most one needs no witness
             attained = None if claim["attained"] >= 1 else 0.0
-            witness_value(Compared(population, question, tau, arb(claim["attained"])), document["witness"], attained)
+            case = Compared(population, question, tau, arb(claim["attained"]))
+            witness_value(case, document["witness"], product_masses(case, document["witness"]), attained)
             value = claim["attained"]
         else:
-            value = witness_value(Compared(population, question, tau, arb(1)), document["witness"], claim["attained"])
+            case = Compared(population, question, tau, arb(1))
+            masses = product_masses(case, document["witness"])
+            value = witness_value(case, document["witness"], masses, claim["attained"])
         checks.append("the worst-case distribution: equal base rates, limits, distance and means")
     except RefusedError as refused:
         reasons.append(str(refused))
@@ -245,8 +257,8 @@ def _work(document: dict[str, Any]) -> int:
 
 
 def _describe(proof: dict[str, Any]) -> str:
-    if proof["kind"] == "tangent" or not proof.get("cuts", [None]):
-        return "the multipliers, by weak duality, in ball arithmetic"
-    if proof["kind"] == "conditional":
+    if proof["kind"] == "conditional" and proof["cuts"]:
         return f"the cover of a label's shares by {len(proof['theta'])} intervals, and their multipliers, likewise"
+    if proof["kind"] in {"tangent", "conditional"} or len(proof["leaves"]) == 1:
+        return "the multipliers, by weak duality, in ball arithmetic"
     return f"the cover of all shares by {len(proof['leaves'])} pieces, and the multipliers of each, in ball arithmetic"

@@ -58,15 +58,15 @@ class Compared(Case):
             return 0
         return (s == self.objective["plus"]) - (s == self.objective["minus"])
 
-    def counted(self, shares: list[list[arb]], s: int, y: int) -> arb:
-        """Values count by the label's share within its part, whatever the share of the group."""
-        part = next(part for part in self.parts if y in part)
-        total = sum((shares[1][label] for label in part), arb(0))
+    def counted(self, masses: dict[tuple[int, int], arb], s: int, y: int) -> arb:
+        """Values count by the label's share within its part of the group, whatever the share of the group."""
         if self._sign(s, y) == 0:
             return arb(0)
-        if not total > 0 or not shares[0][s] > 0:
+        part = next(part for part in self.parts if y in part)
+        total = sum((masses[s, label] for label in part), arb(0))
+        if not total > 0:
             raise RefusedError("the witness has no mass where the means are taken")
-        return shares[1][y] / total
+        return masses[s, y] / total
 
 
 def _mirrored(population: dict[str, Any]) -> tuple[arb, dict[str, Any]]:

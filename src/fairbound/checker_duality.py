@@ -71,9 +71,9 @@ class Case:
         self.tau = tau if tau > 0 else arb(0)
         self.top = max(self.ceiling.values(), key=lambda c: c.mid())
 
-    def counted(self, shares: list[list[arb]], s: int, y: int) -> arb:
-        """How much the mean loss of a cell counts for a Q with these shares: by its mass."""
-        return shares[0][s] * shares[1][y]
+    def counted(self, masses: dict[tuple[int, int], arb], s: int, y: int) -> arb:
+        """How much the mean loss of a cell counts for a Q with these masses."""
+        return masses[s, y]
 
 
 def _atoms(
@@ -145,14 +145,17 @@ def _skew_support(values: list[arb], skew: float | None) -> arb:
     return best
 
 
-def proved(case: Case, proof: dict[str, Any], claimed: float, reasons: list[str]) -> arb:
-    """Return what the proof proves; name every leaf that does not reach the claim."""
+def bounds_of(case: Case, proof: dict[str, Any]) -> list[arb]:
+    """Return the bounds of all pieces where base rates are equal."""
     if proof["kind"] == "tangent":
         if not case.general:
             raise RefusedError("a tangent proof is for general shifting with a common ceiling")
-        bounds = [_tangent_bound(case, proof)]
-    else:
-        bounds = [_piece_bound(case, leaf, piece) for leaf, piece in _pieces(case, proof)]
+        return [_tangent_bound(case, proof)]
+    return [_piece_bound(case, leaf, piece) for leaf, piece in pieces(case, proof)]
+
+
+def proved(case: Case, bounds: list[arb], claimed: float, reasons: list[str]) -> arb:
+    """Return what the bounds of all pieces prove; name every piece that does not reach the claim."""
     most = None
     for number, bound in enumerate(bounds):
         bound = bound.min(case.top)  # noqa: PLW2901 (no loss exceeds the largest ceiling)
@@ -221,7 +224,7 @@ def exact(value: float) -> fmpq:
     return fmpq(*float(value).as_integer_ratio())
 
 
-def _pieces(case: Case, proof: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[list[arb]]]]:
+def pieces(case: Case, proof: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[list[arb]]]]:
     """Walk the tree of bisections: its leaves cover the root by construction, and the root covers all shares."""
     size = case.labels
     floors = [exact(v) for v in proof["floors"]]
@@ -287,8 +290,8 @@ def _piece_bound(case: Case, leaf: dict[str, Any], vertices: list[list[arb]]) ->
     return gain(case, support(level, case.group_skew, case.group_limits, leaf["level_mu"]), bound)
 
 
-def witness_value(case: Case, witness: dict[str, Any], attained: float | None) -> float:  # noqa: PLR0912 (a list of checks)
-    """Check that the witness is what it claims to be and return its loss, rounded down (section 7)."""
+def product_masses(case: Case, witness: dict[str, Any]) -> dict[tuple[int, int], arb]:
+    """Check the witness's shares and return the masses of its cells: products, so that base rates are equal."""
     names = ("label_mass", "group_mass") if case.turned else ("group_mass", "label_mass")
     shares = []
     sides = (case.group_skew, case.group_limits), (case.label_skew, case.label_limits)
@@ -306,9 +309,16 @@ def witness_value(case: Case, witness: dict[str, Any], attained: float | None) -
             product = sum((arb(a) * v for a, v in zip(row, shares[-1], strict=True)), arb(0))
             if not product <= arb(most) + arb(ROUNDING) * max(map(abs, row)):
                 raise RefusedError(f"the witness's {name} breaks a limit on the shares")
+    return {(s, y): shares[0][s] * shares[1][y] for s, y in case.lower}
+
+
+def witness_value(
+    case: Case, witness: dict[str, Any], masses: dict[tuple[int, int], arb], attained: float | None
+) -> float:
+    """Check that the witness is what it claims to be and return its loss, rounded down (section 7)."""
     overlap, value = arb(0), arb(0)
     for (s, y), atoms in case.lower.items():
-        mass, much = shares[0][s] * shares[1][y], case.counted(shares, s, y)
+        mass, much = masses[s, y], case.counted(masses, s, y)
         cell = (y, s) if case.turned else (s, y)
         inside, unseen = witness["reweighting"][cell[0]][cell[1]], witness["unseen"][cell[0]][cell[1]]
         if any(v < 0 for v in inside) or unseen < 0:

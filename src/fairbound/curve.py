@@ -164,8 +164,8 @@ class CertificateCurve:
         first = next(iter(self), None)
         if first is None:
             return [f"At a rho below {self.distance:.6f} there is nothing to certify."]
-        rows = first.population.rows
-        said = [nearest_sentence(self.distance, first.confidence, rows, limited=first.limited)]
+        rows, having = first.population.rows, first.condition.phrase
+        said = [nearest_sentence(self.distance, first.confidence, rows, having=having, limited=first.limited)]
         if first.confidence is not None:
             said.append(
                 f"All bounds hold together {with_probability(first.confidence, rows)}; what is attained belongs to the "

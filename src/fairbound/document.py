@@ -17,7 +17,8 @@ from fairbound.arrays import Floats
 from fairbound.knowledge import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.limits import Limits
 from fairbound.population import Population
-from fairbound.proof import ConditionalProof, PartitionProof, Proof, TangentProof
+from fairbound.proof import ConditionalProof, PartitionProof, Proof, RatesProof, TangentProof
+from fairbound.reader import RATES_LEAF
 from fairbound.regions import StandIn
 from fairbound.sample import Sample
 from fairbound.strict import canonical
@@ -145,8 +146,8 @@ def _floats(values: Any) -> Floats:
     return np.array(values, dtype=np.float64)
 
 
-def write_witness(witness: Witness, population: Population) -> dict[str, Any]:
-    """Write a worst-case distribution; cells keep only the losses that they have."""
+def write_witness(witness: Witness, population: Population, *, products: bool) -> dict[str, Any]:
+    """Write a worst-case distribution; cells keep only the losses that they have, and masses only if not products."""
     known = population.knowledge
     inside = witness.reweighting
     kept = np.ones(inside.shape, dtype=bool)
@@ -155,6 +156,7 @@ def write_witness(witness: Witness, population: Population) -> dict[str, Any]:
     return {
         "group_mass": witness.group_mass.tolist(),
         "label_mass": witness.label_mass.tolist(),
+        "mass": None if products else witness.mass.tolist(),
         "unseen": witness.unseen.tolist(),
         "reweighting": [
             [part[some].tolist() for part, some in zip(row, used, strict=True)]
@@ -170,7 +172,8 @@ def read_witness(document: dict[str, Any], loss: float, rho: float) -> Witness:
     inside = np.array([[cell + [0.0] * (width - len(cell)) for cell in row] for row in cells], dtype=np.float64)
     k, r = _floats(document["group_mass"]), _floats(document["label_mass"])
     affinity = max(0.0, 1.0 - rho**2)
-    return Witness(k, r, k[:, None] * r, inside, _floats(document["unseen"]), loss, affinity)
+    mass = k[:, None] * r if document["mass"] is None else _floats(document["mass"])
+    return Witness(k, r, mass, inside, _floats(document["unseen"]), loss, affinity)
 
 
 def write_proof(proof: Proof) -> dict[str, Any]:
@@ -181,13 +184,19 @@ def write_proof(proof: Proof) -> dict[str, Any]:
     if isinstance(proof, TangentProof):
         multipliers = {key: getattr(proof, key).tolist() for key in TANGENT}
         return {"kind": "tangent", "axis": proof.axis, **multipliers}
-    leaves = zip(*(getattr(proof, key).tolist() for key in LEAF), strict=True)
+    tree = {
+        "floors": proof.floors.tolist(),
+        "splits": [None if split is None else list(split) for split in proof.splits],
+    }
+    keys = RATES_LEAF if isinstance(proof, RatesProof) else LEAF
+    leaves = zip(*(getattr(proof, key).tolist() for key in keys), strict=True)
+    tree["leaves"] = [dict(zip(keys, leaf, strict=True)) for leaf in leaves]
+    if isinstance(proof, RatesProof):
+        return {"kind": "rates", **tree}
     return {
         "kind": "partition",
         "axis": proof.axis,
-        "floors": proof.floors.tolist(),
-        "splits": [None if split is None else list(split) for split in proof.splits],
-        "leaves": [dict(zip(LEAF, leaf, strict=True)) for leaf in leaves],
+        **tree,
     }
 
 
@@ -197,6 +206,9 @@ def read_proof(document: dict[str, Any]) -> Proof:
         return ConditionalProof(*(_floats(document[key]) for key in ("theta", "cuts", "group_mu", "label_mu")))
     if document["kind"] == "tangent":
         return TangentProof(document["axis"], *(_floats(document[key]) for key in TANGENT))
-    multipliers = (_floats([leaf[key] for leaf in document["leaves"]]) for key in LEAF)
     splits = tuple(None if split is None else (split[0], split[1]) for split in document["splits"])
+    keys = RATES_LEAF if document["kind"] == "rates" else LEAF
+    multipliers = (_floats([leaf[key] for leaf in document["leaves"]]) for key in keys)
+    if document["kind"] == "rates":
+        return RatesProof(_floats(document["floors"]), splits, *multipliers)
     return PartitionProof(document["axis"], _floats(document["floors"]), splits, *multipliers)

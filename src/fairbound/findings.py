@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbound.arrays import Booleans, Floats
+from fairbound.base_rates import BaseRates
 from fairbound.certificate import Certificate
 from fairbound.checker import Verification, verify
 from fairbound.curve import CertificateCurve
@@ -16,6 +17,7 @@ from fairbound.errors import InputError
 from fairbound.marginals import MarginalSet
 from fairbound.nearest import nearest_shares
 from fairbound.population import Population
+from fairbound.rates_nearest import nearest_rates
 from fairbound.reader import CURVE_FORMAT, read_format
 
 #: Cells with fewer rows are named: their share and their mean loss rest on little.
@@ -91,7 +93,8 @@ def examine(source: object) -> Findings:
         certificates, infeasible = (Certificate.from_json(document),), ()
     if len({_question(c) for c in certificates}) > 1:
         message = (
-            "the certificates of the curve answer different questions (shift, support or limits): report each alone"
+            "the certificates of the curve answer different questions (shift, support, limits or base rates): report "
+            "each alone"
         )
         raise InputError(message)
     distance = _least_radius(certificates[0])
@@ -113,13 +116,18 @@ def _least_radius(c: Certificate) -> float:
     """Return the smallest radius at which there is something to certify."""
     mass = (c.population if c.stand_in is None else c.stand_in.population).mass
     groups = MarginalSet(mass.shape[0], c.group_skew, c.group_limits)
-    near = nearest_shares(mass, groups, MarginalSet(mass.shape[1], c.label_skew, c.label_limits)).distance
+    labels = MarginalSet(mass.shape[1], c.label_skew, c.label_limits)
+    if c.condition.equal:
+        near = nearest_shares(mass, groups, labels).distance
+    else:
+        rates = BaseRates(groups.size, labels, c.condition.largest_difference)
+        near = nearest_rates(mass, groups, rates).distance
     return near if c.stand_in is None else c.stand_in.least_radius(near)
 
 
 def _question(c: Certificate) -> tuple[Hashable, ...]:
     limits = c.group_skew, c.label_skew, c.group_limits, c.label_limits
-    return c.shift, c.support, c.empty_cells, *limits, c.assumptions
+    return c.shift, c.support, c.empty_cells, *limits, c.condition, c.assumptions
 
 
 def counts_rows(population: Population) -> bool:

@@ -13,6 +13,7 @@ from fairbound.answer import Answer
 from fairbound.arrays import Floats
 from fairbound.certificate import Certificate, combined
 from fairbound.comparing import compare
+from fairbound.conditions import Condition
 from fairbound.metrics import Chosen, choose
 from fairbound.population import Population
 from fairbound.question import Asked, Question, not_a_population, pose
@@ -36,6 +37,11 @@ class MetricQuestion:
     def limited(self) -> bool:
         """Whether shares are limited."""
         return self.parts[0].limited
+
+    @property
+    def condition(self) -> Condition:
+        """What is asked of base rates."""
+        return self.parts[0].condition
 
     @property
     def sampled(self) -> bool:

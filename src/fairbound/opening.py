@@ -36,7 +36,8 @@ def summary_section(
     centre = " of the data" if level is None else f" of {source_words(findings)}"
     statement = element(
         "p",
-        f"{chance}{'in' if chance else 'In'} every distribution with equal base rates within Hellinger distance ",
+        f"{chance}{'in' if chance else 'In'} every distribution{findings.question.condition.phrase} within "
+        "Hellinger distance ",
         live("rho"),
         f"{centre}{_restrictions(findings.question)}, the model's {said.words} {at_most} ",
         live("bound"),

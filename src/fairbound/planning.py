@@ -28,6 +28,8 @@ def expected_excess(
     shift: Shift = "general",
     group_skew: float | None = None,
     label_skew: float | None = None,
+    fair: bool = True,
+    base_rate_tolerance: float | None = None,
     empty_cells: EmptyCells = "refuse",
     tol: float = 1e-6,
 ) -> float:
@@ -45,6 +47,7 @@ def expected_excess(
     """
     chosen, level = find_region(region), read_confidence(confidence)
     limits: dict[str, Any] = {"shift": shift, "group_skew": group_skew, "label_skew": label_skew, "tol": tol}
+    limits |= {"fair": fair, "base_rate_tolerance": base_rate_tolerance}
     known = certify(population, rho, empty_cells=empty_cells, **limits)
     if not math.isfinite(population.ceiling):
         message = f"planning needs a ceiling, and the loss {population.loss_name!r} has none; pass clip or ceiling"
@@ -65,6 +68,8 @@ def rows_needed(
     shift: Shift = "general",
     group_skew: float | None = None,
     label_skew: float | None = None,
+    fair: bool = True,
+    base_rate_tolerance: float | None = None,
     empty_cells: EmptyCells = "refuse",
     tol: float = 1e-6,
 ) -> int:
@@ -86,6 +91,8 @@ def rows_needed(
         "shift": shift,
         "group_skew": group_skew,
         "label_skew": label_skew,
+        "fair": fair,
+        "base_rate_tolerance": base_rate_tolerance,
         "empty_cells": empty_cells,
         "tol": tol,
     }

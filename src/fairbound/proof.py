@@ -66,4 +66,22 @@ class ConditionalProof:
     label_mu: Floats
 
 
-Proof = TangentProof | PartitionProof | ConditionalProof
+@dataclass(frozen=True)
+class RatesProof:
+    """Base rates that may differ: a partition of the group shares with multipliers (docs/theory.md, section 11).
+
+    ``floors`` and ``splits`` as in :class:`PartitionProof`; often the root is the only leaf. Leaves take the rows of
+    ``zeta`` (L, S, C), of ``base``, ``nu``, ``centre``, ``omega`` (L, S) and of ``lam`` (L,) in order.
+    """
+
+    floors: Floats
+    splits: tuple[Split, ...]
+    zeta: Floats
+    base: Floats
+    nu: Floats
+    centre: Floats
+    omega: Floats
+    lam: Floats
+
+
+Proof = TangentProof | PartitionProof | ConditionalProof | RatesProof

@@ -11,10 +11,12 @@ import numpy as np
 
 from fairbound.answer import Answer
 from fairbound.arrays import Floats
+from fairbound.base_rates import BaseRates
 from fairbound.bounds import general_bound
 from fairbound.cells import number
 from fairbound.certificate import Certificate
 from fairbound.comparing import Compared, compare
+from fairbound.conditions import Condition
 from fairbound.contradictions import refuse_contradictions
 from fairbound.errors import InputError, shown
 from fairbound.general import GeneralSaddle, GeneralSolution, solve_general
@@ -26,12 +28,16 @@ from fairbound.orientation import oriented_stand_in
 from fairbound.population import Population
 from fairbound.problem import Problem
 from fairbound.proof import Axis, TangentProof
+from fairbound.rates_answers import rates_answers, rates_budget
+from fairbound.rates_nearest import NearestRates, nearest_rates
 from fairbound.ratios import attained_ratio
 from fairbound.regions import Region, StandIn, check_sample, find_region, read_confidence, small_cells
 from fairbound.rounding import least_affinity
 from fairbound.search import Search
 from fairbound.witness import build_witnesses
 from fairbound.wording import wording
+
+EQUAL = Condition()
 
 Shift = Literal["general", "sensitive"]
 Support = Literal["any", "observed"]
@@ -62,11 +68,12 @@ class Question:
     tol: float
     budget: int
     problem: Problem
-    nearest: NearestFair
+    nearest: NearestFair | NearestRates
     confidence: float | None = None
     region: str | None = None
     stand_in: StandIn | None = None
     objective: Objective | None = None
+    condition: Condition = EQUAL
 
     @property
     def limited(self) -> bool:
@@ -120,15 +127,19 @@ class Question:
         """The objective in numbers."""
         known = self.population if self.stand_in is None else self.stand_in.population
         objective = self.objective or Objective(0)
-        return Compared(known, objective, self.problem, self.nearest, self.shift, self.support)
+        nearest = nearest_shares(known.mass, self.problem.groups, self.problem.labels)
+        return Compared(known, objective, self.problem, nearest, self.shift, self.support)
 
     def answers(self, rhos: Floats) -> list[Answer]:
         """Solve for feasible radii."""
         rhos = self.radii(rhos)
         if self.objective is not None:
             return compare([self.compared], [rhos], self.tol, self.budget)[0]
-        axis = self._axis
         problem, nearest = self.problem, self.nearest
+        if isinstance(nearest, NearestRates):
+            rates = _rates(problem, self.condition)
+            return [Answer(*a) for a in rates_answers(problem, rates, nearest, rhos, self.tol, self.budget)]
+        axis = self._axis
         if axis == "group":
             problem = problem.transposed
             nearest = NearestFair(nearest.distance, nearest.label_mass, nearest.group_mass)
@@ -175,6 +186,8 @@ class Question:
             objective=self.objective,
             group_limits=self.problem.groups.limits,
             label_limits=self.problem.labels.limits,
+            fair=self.condition.fair,
+            base_rate_tolerance=self.condition.tolerance,
         )
 
     @cached_property
@@ -182,8 +195,7 @@ class Question:
         """What the bound rests on."""
         said = wording(self.population)
         sentences = [
-            "The statement covers every distribution Q in which all groups have the same base rates and whose "
-            "Hellinger distance from the data's distribution P is at most rho.",
+            self.condition.covered,
             (self.population if self.stand_in is None else self.stand_in.population).describe(self.shift),
         ]
         if self.objective is not None:
@@ -303,6 +315,8 @@ class Asked(TypedDict, total=False):
     label_limits: Ranges | None
     group_rows: Rows | None
     label_rows: Rows | None
+    fair: bool
+    base_rate_tolerance: float | None
     support: Support
     empty_cells: EmptyCells
     confidence: float | None
@@ -329,6 +343,8 @@ def pose(
     label_limits: Ranges | None = None,
     group_rows: Rows | None = None,
     label_rows: Rows | None = None,
+    fair: bool = True,
+    base_rate_tolerance: float | None = None,
     support: str = "any",
     empty_cells: str = "refuse",
     confidence: float | None = None,
@@ -356,6 +372,11 @@ def pose(
         read_limits("group", population.groups, min_group_mass, group_limits, group_rows),
         read_limits("label", population.labels, min_label_mass, label_limits, label_rows),
     )
+    condition = _read_condition(fair, base_rate_tolerance, label_skew)
+    if not condition.equal and (objective is not None or any(limits)):
+        what = "metric other than 'loss'" if objective is not None else "linear limits on shares"
+        message = f"base_rate_tolerance and fair=False do not go with a {what}; leave one of them out"
+        raise InputError(message.replace("a linear", "linear"))
     tol = number("tol", tol, 1e-12, 1.0, "it is the gap between bound and attained value to aim at")
     meaning = "it is the number of pieces that the search may use for each rho, and None chooses by size"
     pieces = None if budget is None else int(number("budget", budget, 1, 1e9, meaning))
@@ -374,7 +395,11 @@ def pose(
     problem = known.problem(shift, support, empty_cells, group_skew, label_skew, *limits)
     refuse_contradictions("group", population.groups, problem.groups)
     refuse_contradictions("label", population.labels, problem.labels)
-    nearest = nearest_shares(known.mass, problem.groups, problem.labels)
+    nearest: NearestFair | NearestRates
+    if condition.equal:
+        nearest = nearest_shares(known.mass, problem.groups, problem.labels)
+    else:
+        nearest = nearest_rates(known.mass, problem.groups, _rates(problem, condition))
     return Question(
         population,
         str(shift),  # type: ignore[arg-type]  # checked above
@@ -383,14 +408,46 @@ def pose(
         str(support),  # type: ignore[arg-type]  # checked above
         str(empty_cells),  # type: ignore[arg-type]  # checked above
         tol,
-        pieces or _usual_budget(problem),
+        pieces or (_usual_budget(problem) if condition.equal else rates_budget(problem)),
         problem,
         nearest,
         confidence,
         None if stand_in is None else chosen.name,
         stand_in,
         objective,
+        condition,
     )
+
+
+def _rates(problem: Problem, condition: Condition) -> BaseRates:
+    """Return the base rates that Q's groups may have."""
+    return BaseRates(problem.groups.size, problem.labels, condition.largest_difference)
+
+
+def _read_condition(fair: object, tolerance: object, label_skew: float | None) -> Condition:
+    """Read what is asked of base rates; a tolerance of zero asks for equal ones."""
+    if not isinstance(fair, bool | np.bool_):
+        message = f"fair={shown(fair)} must be True (a condition on base rates) or False (none)"
+        raise InputError(message)
+    width: float | None = None
+    if tolerance is not None:
+        meaning = "it is the largest difference allowed between the base rates of two groups, and None means equal ones"
+        width = number("base_rate_tolerance", tolerance, 0.0, 1.0, meaning) or None
+        if not fair:
+            message = (
+                f"base_rate_tolerance={shown(tolerance)} does not go with fair=False, which allows any base rates; "
+                "leave one of them out"
+            )
+            raise InputError(message)
+    condition = Condition(bool(fair), width)
+    if label_skew is not None and not condition.equal:
+        given = "fair=False" if not fair else f"base_rate_tolerance={shown(tolerance)}"
+        message = (
+            f"label_skew={shown(label_skew)} needs equal base rates and does not go with {given}; leave one of them "
+            "out (group_skew goes with both)"
+        )
+        raise InputError(message)
+    return condition
 
 
 def read_radii(rhos: Any) -> Floats:

@@ -35,6 +35,9 @@ VERSION = "1.1.0"
 #: The name of the value that is 1 where the model predicts ``positive``, and else 0.
 SELECTED = "selected"
 
+#: The multipliers of a leaf where base rates may differ.
+RATES_LEAF = ("zeta", "base", "nu", "centre", "omega", "lam")
+
 
 @dataclass(frozen=True)
 class Whole:
@@ -129,9 +132,10 @@ def _claims(document: dict[str, Any], shape: tuple[int, int], *, compared: bool 
     if (about is not None) != compared:
         raise MalformedError("question.objective is for the statements of a metric, and null elsewhere")
     _claim(document["claim"], amount=not compared)
-    witness = an_object(document["witness"], "witness", ("group_mass", "label_mass", "reweighting", "unseen"))
+    witness = an_object(document["witness"], "witness", ("group_mass", "label_mass", "mass", "reweighting", "unseen"))
     a_list(witness["group_mass"], "witness.group_mass", shape[0], an_amount)
     a_list(witness["label_mass"], "witness.label_mass", shape[1], an_amount)
+    optional(lambda v, at: a_table(v, at, shape, an_amount))(witness["mass"], "witness.mass")
     a_table(witness["unseen"], "witness.unseen", shape, an_amount)
     a_table(witness["reweighting"], "witness.reweighting", shape, lambda v, at: a_list(v, at, None, an_amount))
     (_conditional if compared else _proof)(document["proof"], shape, limits)
@@ -250,6 +254,8 @@ def _question(question: Any, *, sampled: bool) -> None:
         "label_skew",
         "group_limits",
         "label_limits",
+        "fair",
+        "base_rate_tolerance",
         "confidence",
         "tolerance",
         "objective",
@@ -269,6 +275,7 @@ def _question(question: Any, *, sampled: bool) -> None:
     a_number(question["rho"], "question.rho", low=0.0, high=1.0)
     for key in ("group_skew", "label_skew"):
         optional(lambda v, at: a_number(v, at, low=0.0, high=1.0))(question[key], f"question.{key}")
+    _base_rates(question)
     an_amount(question["tolerance"], "question.tolerance")
 
 
@@ -319,13 +326,28 @@ def _conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]) ->
     a_list(proof["label_mu"], "proof.label_mu", limits[1] if proof["label_mu"] else 0, a_number)
 
 
+def _base_rates(question: dict[str, Any]) -> None:
+    """Check what is asked of base rates: equal, nearly equal, or nothing."""
+    a_truth(question["fair"], "question.fair")
+    tolerance = question["base_rate_tolerance"]
+    optional(lambda v, at: a_number(v, at, low=0.0, high=1.0))(tolerance, "question.base_rate_tolerance")
+    if tolerance is not None and not (question["fair"] and tolerance > 0):
+        raise MalformedError("question.base_rate_tolerance must be positive, and null if question.fair is false")
+    if question["label_skew"] is not None and not (question["fair"] and tolerance is None):
+        raise MalformedError("question.label_skew must be null where base rates may differ")
+
+
 def _proof(proof: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> None:
     kind = proof.get("kind") if isinstance(proof, dict) else None
     if kind == "tangent":
         an_object(proof, "proof", ("kind", "axis", "phi", "share", "level_mu", "share_mu"))
+    elif kind == "rates":
+        an_object(proof, "proof", ("kind", "floors", "splits", "leaves"))
+        _rates_proof(proof, (shape[0], shape[1]))
+        return
     else:
         an_object(proof, "proof", ("kind", "axis", "floors", "splits", "leaves"))
-        a_word(kind, "proof.kind", ("tangent", "partition"))
+        a_word(kind, "proof.kind", ("tangent", "partition", "rates"))
     a_word(proof["axis"], "proof.axis", ("label", "group"))
     if proof["axis"] == "group":
         shape, limits = shape[::-1], limits[::-1]
@@ -351,6 +373,21 @@ def _multipliers(proof: dict[str, Any], where: str, limits: tuple[int, ...]) -> 
     """Check the multipliers of linear limits; whether they are negative is the checker's business."""
     for key, count in zip(("level_mu", "share_mu"), limits, strict=True):
         a_list(proof[key], f"{where}.{key}", count, a_number)
+
+
+def _rates_proof(proof: dict[str, Any], shape: tuple[int, int]) -> None:
+    """Check the pieces of group shares and their multipliers where base rates may differ."""
+    a_list(proof["floors"], "proof.floors", shape[0], lambda v, at: a_number(v, at, low=0.0, high=1.0))
+    a_list(proof["splits"], "proof.splits", None, optional(_split))
+
+    def leaf(value: Any, where: str) -> None:
+        an_object(value, where, RATES_LEAF)
+        a_table(value["zeta"], f"{where}.zeta", shape, a_number)
+        for key in ("base", "nu", "centre", "omega"):
+            a_list(value[key], f"{where}.{key}", shape[0], a_number)
+        a_number(value["lam"], f"{where}.lam")
+
+    a_list(proof["leaves"], "proof.leaves", None, leaf)
 
 
 def _split(value: Any, where: str) -> None:

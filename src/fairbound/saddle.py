@@ -160,6 +160,16 @@ class _Rows:
         return replace(self, block=block, wide=wide, tall=tall)
 
 
+def _solved(matrix: Floats, right: Floats) -> Floats:
+    """Solve linear systems; singular ones, which NumPy refuses for the sake of all, have no solution: NaN."""
+    try:
+        return np.linalg.solve(matrix, right)
+    except np.linalg.LinAlgError:
+        singular = np.linalg.slogdet(matrix)[0] == 0
+        found = np.linalg.solve(np.where(singular[..., None, None], np.eye(matrix.shape[-1]), matrix), right)
+        return np.where(singular[..., None, None], np.nan, found)
+
+
 def _newton_direction(
     slope: Derivatives, rows: _Rows, slack: Floats, force: Floats, aim: Floats
 ) -> tuple[Floats, Floats]:
@@ -171,12 +181,12 @@ def _newton_direction(
     system = np.concatenate([slope.local_local, slope.local_glob, local_right[..., None]], axis=-1)
     system[..., :-1] += (rows.near(weight)[..., None] * rows.block).swapaxes(-1, -2) @ rows.wide
     rest = system[..., size:]
-    solved = np.linalg.solve(system[..., :size], rest)
+    solved = _solved(system[..., :size], rest)
 
     reduced = (rest[..., :-1].swapaxes(-1, -2) @ solved).sum(axis=1)
     corner = slope.glob_glob + (weight[..., None] * rows.tall).swapaxes(-1, -2) @ rows.tall - reduced[..., :-1]
     glob_right = (push[:, None] @ rows.tall)[:, 0] - slope.glob - reduced[..., -1]
-    d_glob = np.linalg.solve(corner, glob_right[..., None])
+    d_glob = _solved(corner, glob_right[..., None])
     return solved[..., -1] - (solved[..., :-1] @ d_glob[:, None])[..., 0], d_glob[..., 0]
 
 
@@ -234,10 +244,7 @@ def solve(problem: Problem, *, accuracy: float = 1e-14, state: Floats | None = N
             least = np.minimum(path, LEAST_REMAINDER)
             aim = _target(path, step, least)
             slope = problem.derivatives(local, glob, inner)
-            try:
-                d_local[...], d_glob[...] = _newton_direction(slope, rows, slack, force, aim)
-            except np.linalg.LinAlgError:
-                break
+            d_local[...], d_glob[...] = _newton_direction(slope, rows, slack, force, aim)
             d_inner[...] = problem.inner_direction((local, glob, inner), (d_local, d_glob))
             d_slack[...] = rows.change(d_local, d_glob)
             d_force[...] = (aim[:, None] - force * d_slack) / slack - force

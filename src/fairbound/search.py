@@ -245,21 +245,26 @@ class Search:
         self._adopt(state, radius, self._witnesses(rho, k, centre))
 
     def _cuts(self, state: State) -> Integers:
-        """How often to halve each piece: those that keep the gap open, by the error's second order in the width."""
-        pieces = state.forest.pieces
-        attained = state.witness.loss[pieces.radius]
-        goal = np.minimum(attained + 0.9 * self.tol, self.problem.scale)
-        wanting = np.flatnonzero(pieces.bound > goal)
-        wanting = wanting[np.ptp(pieces.corners[wanting], axis=1).max(axis=1) > SMALLEST_EDGE]
-        wanting = wanting[np.lexsort((-pieces.bound[wanting], pieces.radius[wanting]))]  # by radius, worst first
-        excess = np.clip((pieces.bound[wanting] - attained[wanting]) / self.tol, 1.0, 1e9)
-        deepest = DEEPEST_CUT[min(self.problem.labels.size, 4)]
-        times = np.clip(np.ceil(0.5 * np.log2(excess)), 1, deepest).astype(np.int64)
-        # Within the budget of each radius: count what it would have after each cut.
-        radius = pieces.radius[wanting]
-        added = np.cumsum(2**times - 1)
-        before = np.concatenate([[0], added])[np.searchsorted(radius, radius)]
-        room = self.budget - np.bincount(pieces.radius)[radius]
-        cuts = np.zeros(len(pieces), dtype=np.int64)
-        cuts[wanting] = np.where(added - before <= room, times, 0)
-        return cuts
+        """How often to halve each piece."""
+        return plan_cuts(state, self.problem.scale, self.problem.labels.size, self.tol, self.budget)
+
+
+def plan_cuts(state: State, scale: float, size: int, tol: float, budget: int) -> Integers:
+    """How often to halve each piece: those that keep the gap open, by the error's second order in the width."""
+    pieces = state.forest.pieces
+    attained = state.witness.loss[pieces.radius]
+    goal = np.minimum(attained + 0.9 * tol, scale)
+    wanting = np.flatnonzero(pieces.bound > goal)
+    wanting = wanting[np.ptp(pieces.corners[wanting], axis=1).max(axis=1) > SMALLEST_EDGE]
+    wanting = wanting[np.lexsort((-pieces.bound[wanting], pieces.radius[wanting]))]  # by radius, worst first
+    excess = np.clip((pieces.bound[wanting] - attained[wanting]) / tol, 1.0, 1e9)
+    deepest = DEEPEST_CUT[min(size, 4)]
+    times = np.clip(np.ceil(0.5 * np.log2(excess)), 1, deepest).astype(np.int64)
+    # Within the budget of each radius: count what it would have after each cut.
+    radius = pieces.radius[wanting]
+    added = np.cumsum(2**times - 1)
+    before = np.concatenate([[0], added])[np.searchsorted(radius, radius)]
+    room = budget - np.bincount(pieces.radius)[radius]
+    cuts = np.zeros(len(pieces), dtype=np.int64)
+    cuts[wanting] = np.where(added - before <= room, times, 0)
+    return cuts

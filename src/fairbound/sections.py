@@ -70,7 +70,7 @@ def doubts_note(findings: Findings) -> Element | None:
 
 
 def data_section(findings: Findings, digits: Digits, excluded: Mapping[str, int]) -> Element:
-    """Show the population: groups, base rates, masses and losses of the cells, and how far equal base rates are."""
+    """Show the population: groups, base rates, masses and losses of the cells, and how far one has to go."""
     population, said = findings.population, wording(findings.population)
     counted = counts_rows(population)
     facts = [
@@ -82,7 +82,7 @@ def data_section(findings: Findings, digits: Digits, excluded: Mapping[str, int]
             else f"{said.words}, without a ceiling",
         ),
         (f"{capitalised(said.mean_words)} on the data", digits.near(population.loss)),
-        ("Nearest distribution with equal base rates", _nearest(findings)),
+        (f"Nearest distribution{findings.question.condition.phrase or ' in question'}", _nearest(findings)),
     ]
     few = few_rows(population)
     header = [("Group", False), ("Label", False), *([("Rows", True)] if counted else [])]
@@ -121,16 +121,18 @@ def data_section(findings: Findings, digits: Digits, excluded: Mapping[str, int]
 
 
 def _nearest(findings: Findings) -> str:
-    """Say how far equal base rates are."""
+    """Say how far the nearest distribution in question is."""
     distance, limits = findings.distance, " (within the limits below)" if _limited(findings) else ""
-    level = findings.question.confidence
+    level, condition = findings.question.confidence, findings.question.condition
+    if level is None and distance == 0 and not condition.equal:
+        return "the data's own: every distance can be certified."
     if level is None:
         return (
             f"at Hellinger distance {distance:.4f}{limits}. Within smaller distances there is none, and so nothing to "
             "certify."
         )
     if distance == 0:
-        return f"the rows do not exclude that base rates are equal already{limits}: every distance can be certified."
+        return f"the rows do not exclude {condition.already}{limits}: every distance can be certified."
     return (
         f"{with_probability(level, findings.population.rows)}, not nearer than {Digits(4).down(distance)}{limits} to "
         f"{source_words(findings)}. Within smaller distances there is nothing to certify."
@@ -176,7 +178,7 @@ def scope_section(findings: Findings) -> Element:
     """Say over which distributions, under which assumptions and at which confidence."""
     asked, said = findings.question, wording(findings.population)
     covered = [
-        "Equal base rates: each label has the same share in every group.",
+        asked.condition.listed,
         f"Near the data: the Hellinger distance from {source_words(findings)} is at most rho.",
         {
             "sensitive": "Sensitive shifting: only the shares of the cells of group and label change. Inside each cell "
@@ -209,8 +211,8 @@ def scope_section(findings: Findings) -> Element:
         element("h3", "Not said"),
         element(
             "p",
-            f"Nothing is said of larger distances, of other {said.many}, of distributions in which base rates differ, "
-            "or of whether a model is acceptable. That is for people to judge.",
+            f"Nothing is said of larger distances, of other {said.many}, {asked.condition.not_said}or of whether a "
+            "model is acceptable. That is for people to judge.",
         ),
     )
 

@@ -33,7 +33,8 @@ class Witness:
     group_mass, label_mass
         Q's shares of the groups and of the labels.
     mass
-        Q's cell masses, shape (S, C): the products of the shares, so that all groups have equal base rates.
+        Q's cell masses, shape (S, C): the products of the shares, so that all groups have equal base rates, unless
+        base rates were allowed to differ.
     reweighting
         For each cell and each loss of the population's lower atoms, Q's conditional probability of that loss,
         shape (S, C, J).

@@ -27,6 +27,7 @@ class WorstCases:
     def __init__(self, certificates: tuple[Certificate, ...], digits: Digits) -> None:
         self.certificates = certificates
         self.population = certificates[0].population
+        self.condition = certificates[0].condition
         self.digits = digits
         self.before = self.population.mass.ravel()
         self.after = np.stack([c.witness.mass.ravel() for c in certificates])
@@ -120,7 +121,7 @@ class WorstCases:
         said = wording(self.population)
         if not self.sampled:
             after = (
-                f" of the data, has equal base rates and the largest {said.one} that was found. "
+                f" of the data,{self.condition.predicate} the largest {said.one} that was found. "
                 if proved
                 else " of the data, is what the document names as the worst case; it was not accepted. "
             )
@@ -130,7 +131,8 @@ class WorstCases:
         return [
             "The rows are a sample, so the ball of radius ",
             rho,
-            " lies around a distribution that is not known exactly. This distribution has equal base rates and the "
-            f"largest {said.one} that was found in a larger ball, around the data, which allows for sampling error; "
-            f"{said.many} inside the cells are upper limits. The true worst case may be milder. ",
+            " lies around a distribution that is not known exactly. "
+            f"This distribution{self.condition.predicate} the largest {said.one} that was found in a larger ball, "
+            f"around the data, which allows for sampling error; {said.many} inside the cells are upper limits. The "
+            "true worst case may be milder. ",
         ]

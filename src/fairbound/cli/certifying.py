@@ -32,6 +32,7 @@ from fairbound.cli.results import (
     worst_case_lines,
 )
 from fairbound.cli.words import for_command
+from fairbound.conditions import Condition
 from fairbound.curve import CertificateCurve
 from fairbound.digits import Digits, radius_down
 from fairbound.errors import InputError, SmallCellWarning, ThresholdError
@@ -104,10 +105,11 @@ def run_certify(arguments: argparse.Namespace) -> int:
     if not any(curve.feasible):
         limits = "group_skew", "label_skew", "min_group_mass", "min_label_mass", "group_limit", "label_limit"
         limited = any(getattr(arguments, name) is not None for name in limits)
+        asked = Condition(arguments.fair, arguments.base_rate_tolerance)
         message = (
-            f"nothing to certify: {'at this confidence ' if arguments.confidence is not None else ''}no distribution "
-            f"with equal base rates{' within the limits' if limited else ''} is nearer than {curve.distance:.6f}, and "
-            f"the largest --rho is {max(rhos):g}; use a larger one"
+            f"nothing to certify: {'at this confidence ' if arguments.confidence is not None else ''}no "
+            f"distribution{asked.phrase}{' within the limits' if limited else ''} is nearer than {curve.distance:.6f}, "
+            f"and the largest --rho is {max(rhos):g}; use a larger one"
         )
         raise ProblemError(message)
     certificates = list(curve)

@@ -149,6 +149,19 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
             metavar="NAME=LOW:HIGH",
             help=f"smallest and largest share of one {side}, named as in the tables; several",
         )
+    rates = asked.add_mutually_exclusive_group()
+    rates.add_argument(
+        "--base-rate-tolerance",
+        type=number,
+        metavar="X",
+        help="largest difference between the base rates of two groups (default: they are equal)",
+    )
+    rates.add_argument(
+        "--no-base-rate-constraint",
+        dest="fair",
+        action="store_false",
+        help="any base rates: the plain worst case, to see what the condition on base rates buys",
+    )
     asked.add_argument(
         "--support",
         choices=["any", "observed"],

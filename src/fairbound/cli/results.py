@@ -71,7 +71,7 @@ def curve_lines(curve: CertificateCurve, arguments_shift: tuple[str, str]) -> li
         "",
         *paragraphs(
             [
-                f"Over every distribution with equal base rates within Hellinger distance rho of {centre}, where "
+                f"Over every distribution{first.condition.phrase} within Hellinger distance rho of {centre}, where "
                 f"{MEANING[arguments_shift]}{limits}:"
             ],
             mark="",

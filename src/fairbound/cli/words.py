@@ -6,6 +6,7 @@ import re
 
 #: Arguments of the library, and the options that set them.
 OPTIONS = {
+    "base_rate_tolerance": "--base-rate-tolerance",
     "budget": "--budget",
     "ceiling": "--ceiling",
     "clip": "--clip",
@@ -69,6 +70,9 @@ PHRASES = (
     (" (label_skew)", " (--label-skew)"),
     ("group_limits[", "--group-limit ["),
     ("label_limits[", "--label-limit ["),
+    (", and None means equal ones", ""),
+    ("fair=False", "--no-base-rate-constraint"),
+    ("group_skew goes with both", "--group-skew goes with both"),
     (", and None chooses by size", ""),
     ("use a larger threshold", "use a larger one"),
 )
