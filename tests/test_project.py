@@ -75,7 +75,7 @@ LAYERS = [
     ["population"],
     ["sample"],
     ["regions", "saddle", "bounds", "plot", "proof"],
-    ["base_rates", "nearest", "general", "pieces", "shares"],
+    ["base_rates", "nearest", "general", "pieces", "rates_limits", "shares"],
     ["rates_bounds", "rates_nearest", "rates_saddle", "witness"],
     ["document", "rates_pieces", "rates_witness", "tree"],
     ["search"],
