@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from fairbound import InfeasibleError, InputError, Population, certify, certify_curve, largest_certified_rho
 from fairbound.arrays import Floats
@@ -18,6 +19,7 @@ from fairbound.marginals import MarginalSet
 from fairbound.problem import Problem
 from fairbound.proof import RatesProof
 from fairbound.rates_bounds import Leaves, rates_bound
+from fairbound.rates_limits import limiting_pull
 from fairbound.rates_nearest import nearest_rates
 from fairbound.rounding import raised
 from fairbound.witness import Witness
@@ -239,6 +241,45 @@ def test_sensitive_shifting_is_tight(shape: tuple[int, int], tol: float, toleran
         rhos = [radius(population, tolerance, excess) for excess in (1e-3, 0.02, 0.1, 0.3, 0.6, 0.9)]
         curve = certify_curve(population, rhos, shift="sensitive", base_rate_tolerance=tolerance, tol=tol)
         assert max(c.gap for c in curve) <= tol
+
+
+@pytest.mark.parametrize("skew", [0.05, 0.3])
+def test_limits_on_three_groups_are_tight_too(skew: float) -> None:
+    """Pieces stick out of the limits here. Equal base rates and random members agree."""
+    rng = np.random.default_rng(31)
+    for _ in range(3):
+        population = random_population(rng, 3, 2)
+        rhos = [radius(population, 0.05, excess, skew) for excess in (0.02, 0.3, 0.6)]
+        options: Any = {"shift": "sensitive", "group_skew": skew, "tol": 1e-3}
+        for certificate in certify_curve(population, rhos, base_rate_tolerance=0.05, **options):
+            assert certificate.gap <= 1e-3
+            problem, rates = posed(population, "sensitive", skew), rates_of(population, 0.05)
+            losses = random_rates_members(problem, rates, certificate.rho, rng, 200, certificate.witness.mass)
+            assert max(losses, default=0.0) <= certificate.bound + 1e-12
+
+
+@pytest.mark.parametrize("groups", [3, 4, 5])
+def test_the_pull_of_limits_agrees_with_a_linear_program(groups: int) -> None:
+    """Inside, across and outside of the limits; outside the bound may be as low as one likes."""
+    rng = np.random.default_rng(groups)
+    limits = MarginalSet(groups, 0.3)
+    middle = rng.dirichlet(np.ones(groups), size=30)
+    vertices = middle[:, None] + rng.choice([0.05, 0.3, 1.0], size=(30, 1, 1)) * (np.eye(groups) - middle[:, None])
+    value = rng.normal(size=(30, groups)) * 10.0 ** rng.uniform(-3, 3, size=(30, 1))
+    omega = limiting_pull(limits, vertices, value)
+    bound = (value - (vertices @ omega[..., None])[..., 0]).max(axis=1) + limits.support(omega)
+    own = np.eye(groups)
+    pairs = np.array([own[i] - own[j] for i in range(groups) for j in range(groups) if i != j])
+    empty = 0
+    for corners, u, found in zip(vertices, value, bound, strict=True):
+        limit = np.full(len(pairs), 0.3)
+        truth = linprog(-u, pairs @ corners.T, limit, np.ones((1, groups)), np.ones(1), (0, None))
+        if truth.status == 2:
+            empty += 1
+            assert found < u.max()
+        else:
+            assert -1e-9 <= (found + truth.fun) / np.abs(u).max() <= 1e-6
+    assert 0 < empty < 25
 
 
 def test_the_local_optimum_of_the_paper_is_no_certificate() -> None:

@@ -129,7 +129,7 @@ NOT_PROVED: dict[str, tuple[str, Callable[[Document], object], str]] = {
     "a base below the ceiling": ("general", lambda d: leaf(d).update(base=[0.0, 0.0]), "below its ceiling"),
     "a leaf left out": ("sensitive", lambda d: d["proof"]["leaves"].pop(), "fewer leaves"),
     "leaves in another order": ("sensitive", lambda d: d["proof"]["leaves"].reverse(), ""),
-    "a root that leaves out shares": ("sensitive", lambda d: d["proof"].update(floor=0.1), "leaves out"),
+    "a root that leaves out shares": ("sensitive", lambda d: d["proof"].update(floors=[0.1, 0.1]), "leaves out"),
     "masses that do not add up": ("general", lambda d: d["witness"]["mass"][0].__setitem__(0, 0.9), "add up to one"),
     "masses of other shares": ("general", lambda d: d["witness"].update(group_mass=[0.5, 0.5]), "does not belong"),
     "products of the shares": ("general", lambda d: d["witness"].update(mass=None), ""),

@@ -71,7 +71,7 @@ LAYERS = [
     ["population"],
     ["metrics", "sample", "values"],
     ["regions", "bounds", "plot", "proof"],
-    ["base_rates", "nearest", "general", "orientation", "pieces", "shares", "conditional"],
+    ["base_rates", "nearest", "general", "orientation", "pieces", "rates_limits", "shares", "conditional"],
     ["rates_bounds", "rates_nearest", "rates_saddle", "witness"],
     ["answer", "document", "rates_pieces", "rates_witness", "tree"],
     ["parity", "search"],

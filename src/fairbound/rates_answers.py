@@ -16,7 +16,7 @@ from fairbound.witness import Witness
 
 def rates_budget(problem: Problem) -> int:
     """Return a number of pieces that takes seconds at most: the work per piece grows with the table."""
-    return int(np.clip(4e5 / (problem.upper.probability.size * problem.groups.size**2), 4, 1000))
+    return int(np.clip(1e6 / (problem.upper.probability.size * problem.groups.size**2), 4, 1000))
 
 
 def rates_answers(

@@ -21,6 +21,7 @@ from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.base_rates import BaseRates
 from fairbound.bounds import LEAST, MOST, PROBABILITY_ROUNDINGS
 from fairbound.problem import Problem
+from fairbound.rates_limits import limiting_pull
 from fairbound.rounding import least_affinity, lowered, margin, raised
 
 #: Roundings allowed for in a product or quotient of a few numbers, vertices included.
@@ -76,12 +77,21 @@ def group_totals(problem: Problem, vertices: Floats, leaves: Leaves) -> Floats:
         exact = zeta + k * depth
         exact = exact - margin(np.abs(zeta) + k * (np.abs(base) + loss), few)
         bent = np.where(exact > 0, k / exact, np.inf)
-        tangent = zeta + centre * depth
-        straight = (centre * centre * depth + k * zeta) / (tangent * tangent)
-        straight = np.where(np.isfinite(straight), straight, np.inf)
+        straight = _tangent(zeta, depth, k, centre)
+        if problem.lower.loss.shape == loss.shape:
+            # A tangent, unlike the function itself, may be lower for larger losses: where these were rounded up, the
+            # tangent of what they were rounded from counts too.
+            straight = np.maximum(straight, _tangent(zeta, base - problem.lower.loss, k, centre))
         terms = np.where(probability > 0, probability * np.where(concave, straight, bent), 0.0)
         total = raised(terms.sum(axis=(3, 4)) + LEAST, probability.size + PROBABILITY_ROUNDINGS + few)
     return np.where(feasible, total, np.inf)
+
+
+def _tangent(zeta: Floats, depth: Floats, k: Floats, centre: Floats) -> Floats:
+    """Evaluate the tangent of ``k / (zeta + k depth)`` at the centre."""
+    below = zeta + centre * depth
+    value = (centre * centre * depth + k * zeta) / (below * below)
+    return np.where(np.isfinite(value), value, np.inf)
 
 
 def leaf_totals(problem: Problem, vertices: Floats, leaves: Leaves) -> Floats:
@@ -126,44 +136,6 @@ def tuned(problem: Problem, rho: Floats, vertices: Floats, leaves: Leaves) -> Le
         best = offers[np.arange(len(rho)), values.argmin(axis=1)]
         if not problem.groups.limited or problem.groups.size == 2:
             return replace(leaves, lam=best)
-        return replace(leaves, omega=_pulled(problem, vertices, moved + leaves.lam[:, None] ** 2 * total))
-
-
-def _facets(problem: Problem) -> tuple[Floats, float]:
-    """Return the limits on group shares beyond what all pieces obey: ``normals @ k <= limit``."""
-    size = problem.groups.size
-    own = np.eye(size)
-    pairs = [own[i] - own[j] for i in range(size) for j in range(size) if i != j]
-    return np.array(pairs), problem.groups.width
-
-
-def _pulled(problem: Problem, vertices: Floats, value: Floats) -> Floats:
-    """Return an omega that lowers ``max_j [value_j - <omega, k^j>] + sigma_K(omega)``.
-
-    Either the slope of the values, which is best if the piece contains K, or multiples of the limits that the piece
-    breaks, one after the other, each as far as it helps.
-    """
-    value = np.where(np.isfinite(value), value, 1e6 * problem.scale)
-    slope = np.asarray(
-        np.linalg.solve(vertices + 1e-12 * np.eye(vertices.shape[-1]), value[..., None])[..., 0], dtype=np.float64
-    )
-    normals, limit = _facets(problem)
-    beyond = vertices @ normals.T - limit  # (N, m, F)
-    omega, rest = np.zeros_like(slope), value.copy()
-    row = np.arange(len(value))
-    hopeless = (beyond > 0).all(
-        axis=1, keepdims=True
-    )  # the whole piece breaks a limit: its bound can be as low as one likes
-    far = 1e4 * problem.scale / np.maximum(beyond.min(axis=1), 1e-9)
-    for _ in range(problem.groups.size):
-        fall, rise = rest[:, :, None] - rest[:, None], beyond[:, :, None] - beyond[:, None]
-        steps = np.where(fall[..., None] * rise > 0, fall[..., None] / rise, 0.0)
-        steps = np.where(np.isfinite(steps), steps, 0.0).reshape(len(value), -1, len(normals))
-        steps = np.where(hopeless, far[:, None], steps)
-        after = (rest[:, None, :, None] - steps[:, :, None] * beyond[:, None]).max(axis=2)
-        crossing, facet = np.divmod(after.reshape(len(value), -1).argmin(axis=1), len(normals))
-        step = np.where(after.min(axis=(1, 2)) < rest.max(axis=1), steps[row, crossing, facet], 0.0)
-        rest = rest - step[:, None] * beyond[row, :, facet]
-        omega = omega + step[:, None] * normals[facet]
-    better = problem.groups.support(slope) < rest.max(axis=1)
-    return np.where(better[:, None], slope, omega)
+        value = moved + leaves.lam[:, None] ** 2 * total
+        value = np.where(np.isfinite(value), value, 1e6 * problem.scale)
+    return replace(leaves, omega=limiting_pull(problem.groups, vertices, value))
