@@ -17,7 +17,6 @@ from fairbound.nearest import NearestFair
 from fairbound.problem import Problem
 from fairbound.rounding import UNIT, lowered, most_affinity
 
-
 #: Affinity beyond what is needed that mixing aims at, so that rounding does not undo it.
 SPARE = 16 * UNIT
 
