@@ -198,3 +198,13 @@ def test_mutants(seed: int) -> None:
             continue
         assert claim.bound >= truth.attained - 1e-11
     assert 0 < proved < 200
+
+
+def test_a_check_ends() -> None:
+    """Many limits in many leaves are too much work."""
+    large = document("sensitive")
+    count = 20_000
+    large["question"]["label_limits"] = {"rows": [[1.0, 0.0]] * count, "most": [0.5] * count}
+    leaf = {**large["proof"]["leaves"][0], "share_mu": [0] * count}
+    large["proof"]["leaves"] = [leaf] * 1300
+    assert "too large" in verify(large).reasons[0]
