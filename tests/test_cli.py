@@ -104,6 +104,30 @@ def test_what_is_printed_for_programs(data: Path, population: Population, capsys
     assert found["question"]["group_skew"] == 0.5
 
 
+def test_limits_by_name(data: Path, population: Population, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--min-label-mass", "0.2", "--group-limit", "f=0.4:0.6", "--label-limit", "yes=0.25:0.5"]
+    limits: Any = {"min_label_mass": 0.2, "group_limits": {"f": (0.4, 0.6)}, "label_limits": {"yes": (0.25, 0.5)}}
+    certificate = certify(population, 0.3, **limits)
+    found = facts(capsys, "certify", str(data / "rows.csv"), *COLUMNS, *options, "--rho", "0.3")
+    assert found["results"][0]["bound"] == certificate.bound
+    assert found["question"]["group_limits"] == [{"name": "f", "low": 0.4, "high": 0.6}]
+    text = " ".join(printed(capsys, "certify", str(data / "rows.csv"), *COLUMNS, *options, "--rho", "0.3").split())
+    assert "the share of label 'no' in Q is at least 0.2" in text
+    assert "the share of 'f' in Q lies between 0.4 and 0.6" in text
+    assert "the share of label 'yes' in Q lies between 0.25 and 0.5" in text
+    assert "within the limits is at Hellinger distance" in text
+    radius = facts(capsys, "radius", str(data / "rows.csv"), *COLUMNS, *options, "--max-loss", "0.5")
+    assert radius["radius"] == largest_certified_rho(population, 0.5, **limits)
+
+
+def test_limits_on_groups_of_several_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    frame = predictions().with_columns(old=pl.Series(["a", "b"] * 300))
+    frame.write_csv(tmp_path / "rows.csv")
+    options = ["--group", "old", "--group-limit", "f / a=0.2:0.3", "--rho", "0.4"]
+    text = " ".join(printed(capsys, "certify", str(tmp_path / "rows.csv"), *COLUMNS, *options).split())
+    assert "the share of ('f', 'a') in Q lies between 0.2 and 0.3" in text
+
+
 def test_what_is_printed_for_people(data: Path, population: Population, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(data / "rows.csv")
     text = printed(capsys, "certify", file, *COLUMNS, "--rho", "0.02", "--rho", "0.2", "--shift", "sensitive")

@@ -162,6 +162,16 @@ def test_the_statement_names_every_restriction(shift: Any) -> None:
     assert "no loss occurs that was not observed" in observed[: observed.index("is at most")]
 
 
+def test_linear_limits_are_told() -> None:
+    population = small_curve().certificates[-1].population  # type: ignore[union-attr]  # the last one is certified
+    name = population.groups[0]
+    text = words(Page(report(certify(population, 0.4, group_limits={name: (0.4, 0.6)}, min_label_mass=0.2))))
+    assert "keeps the limits on shares given below" in text
+    assert f"The share of {name!r} in Q lies between 0.4 and 0.6." in text
+    assert "The share of every label in Q is at least 0.2." in text
+    assert "(within the limits below)" in text
+
+
 def test_it_never_passes_judgement(curve: CertificateCurve) -> None:
     first = next(iter(curve))
     tampered = first.to_json().replace('"bound": 0.', '"bound": 0.0')

@@ -71,6 +71,12 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "sensitive, limits": lambda: certify(
         MEAN, 0.5, shift="sensitive", group_skew=0.3, label_skew=0.4, tol=1e-2
     ).to_json(),
+    "general, linear limits": lambda: certify(
+        MEAN, 0.5, group_limits={0: (0.4, 0.6)}, label_rows=([[0.5, -1.0]], [0.1])
+    ).to_json(),
+    "sensitive, linear limits": lambda: certify(
+        WIDE, 0.5, shift="sensitive", min_group_mass=0.3, label_limits={0: (0.2, 0.5)}, tol=1e-1
+    ).to_json(),
     "sensitive, more labels than groups": lambda: certify(WIDE, 0.4, shift="sensitive", tol=1e-1).to_json(),
     "general, more labels than groups": lambda: certify(WIDE, 0.4).to_json(),
     "sensitive, empty cell": lambda: certify(
@@ -233,6 +239,14 @@ REFUSED: dict[str, tuple[str, Callable[[Document], object]]] = {
     "moments with ceiling 0": ("general, variance", put("population", "ceiling", value=0)),
     "radius of 2": ("general, mean", put("question", "rho", value=2)),
     "negative limit": ("general, mean", put("question", "group_skew", value=-0.1)),
+    "limits without rows": ("general, linear limits", lambda d: d["question"]["group_limits"].pop("rows")),
+    "limits as a list": ("general, linear limits", put("question", "group_limits", value=[])),
+    "no limits at all": ("general, linear limits", put("question", "group_limits", value={"rows": [], "most": []})),
+    "a coefficient of 3": ("general, linear limits", put("question", "label_limits", "rows", 0, 0, value=3)),
+    "missing multipliers of limits": ("general, linear limits", lambda d: d["proof"].pop("level_mu")),
+    "missing multipliers of a leaf": ("sensitive, linear limits", lambda d: d["proof"]["leaves"][0].pop("share_mu")),
+    "one floor": ("sensitive, limits", put("proof", "floors", value=0.1)),
+    "a floor above 1": ("sensitive, limits", put("proof", "floors", 0, value=1.1)),
     "confidence": ("general, mean", put("question", "confidence", value=0.95)),
     "sampling without confidence": ("sphere, general", put("question", "confidence", value=None)),
     "confidence without sampling": ("sphere, general", put("sampling", value=None)),
@@ -294,6 +308,22 @@ BEYOND: dict[str, tuple[str, Callable[[Document], object], str]] = {
         "general, mean",
         lambda d: d["population"]["weight"].append([0.1, 0.1]),
         "must have 2 entries",
+    ),
+    "limits of another shape": (
+        "general, linear limits",
+        lambda d: d["question"]["group_limits"]["rows"][0].append(0.5),
+        "must have 2 entries",
+    ),
+    "limits without a right side": (
+        "general, linear limits",
+        lambda d: d["question"]["group_limits"]["most"].pop(),
+        "entries, not",
+    ),
+    "multipliers without limits": ("general, mean", put("proof", "level_mu", value=[0.1]), "must have 0 entries"),
+    "multipliers of other limits": (
+        "sensitive, linear limits",
+        lambda d: d["proof"]["leaves"][0]["level_mu"].append(0.1),
+        "entries, not",
     ),
     "no weight": ("general, mean", put("population", "weight", value=[[0, 0], [0, 0]]), "positive somewhere"),
     "stand-in without weight": (
@@ -402,6 +432,8 @@ UNSAYABLE = (
         "general, variance",
         "general, losses",
         "sensitive, limits",
+        "general, linear limits",
+        "sensitive, linear limits",
         "observed support",
         "selections",
         "curve",

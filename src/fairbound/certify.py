@@ -84,7 +84,7 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     array([[0.365, 0.338],
            [0.154, 0.143]])
     >>> certify(population, 0.2, min_group_mass=0.4, label_limits={1: (0.1, 0.3)})
-    Certificate(bound=0.359371, attained=0.359371, rho=0.2, shift='general', status=TIGHT)
+    Certificate(bound=0.347601, attained=0.347601, rho=0.2, shift='general', status=TIGHT)
     >>> certify(population, 0.2, base_rate_tolerance=0.05)
     Certificate(bound=0.376800, attained=0.376800, rho=0.2, shift='general', base_rate_tolerance=0.05, status=TIGHT)
     >>> certify(population, 0.2, fair=False)

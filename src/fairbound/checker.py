@@ -249,11 +249,13 @@ def _work(document: dict[str, Any]) -> int:
     knowledge = (document["sampling"] or population)["knowledge"]
     if knowledge["kind"] == "losses":
         atoms += sum(2 * len(cell) for row in knowledge["cells"] for cell in row)
+    sides = (document["question"][key] for key in ("group_limits", "label_limits"))
+    limits = sum(len(row) for side in sides if side is not None for row in side["rows"])
     if proof["kind"] == "tangent":
-        return atoms
+        return atoms + limits
     if proof["kind"] == "conditional":
-        return 3 * atoms * (len(proof["cuts"]) + 1)
-    return atoms * sum(len(leaf["centre"]) for leaf in proof["leaves"])
+        return 3 * (atoms + limits) * (len(proof["cuts"]) + 1)
+    return sum(atoms * len(leaf["centre"]) + limits for leaf in proof["leaves"])
 
 
 def _describe(proof: dict[str, Any]) -> str:

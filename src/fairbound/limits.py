@@ -153,7 +153,7 @@ def read_limits(side: Side, names: Sequence[Hashable], least: object, ranges: ob
         for at, (smallest, largest) in _read_ranges(side, names, ranges).items():
             low[at], high[at] = max(low[at], smallest), min(high[at], largest)
     unit = np.eye(size)
-    found = [(-unit[i], -low[i]) for i in range(size) if low[i] > 0]
+    found = [(0.0 - unit[i], -low[i]) for i in range(size) if low[i] > 0]
     found += [(unit[i], high[i]) for i in range(size) if high[i] < 1]
     if rows is not None:
         found += _read_rows(side, size, rows)

@@ -92,8 +92,9 @@ class MarginalSet:
                 own, right = self.limits.matrix[:, i], self.limits.right
                 other = np.delete(self.limits.matrix, i, axis=1).min(axis=1)
                 above, below = own > other, own < other
-                most[i] = ((right - other)[above] / (own - other)[above]).min(initial=1.0)
-                least[i] = ((other - right)[below] / (other - own)[below]).max(initial=least[i])
+                with np.errstate(over="ignore"):
+                    most[i] = ((right - other)[above] / (own - other)[above]).min(initial=1.0)
+                    least[i] = ((other - right)[below] / (other - own)[below]).max(initial=least[i])
             most = np.maximum(most, 0.0)
             least = np.maximum(least, 1.0 - (most.sum() - most))
         return np.maximum(0.0, least - 2 * (size + 8) * UNIT)

@@ -163,12 +163,12 @@ class _Rows:
 def _solved(matrix: Floats, right: Floats) -> Floats:
     """Solve linear systems; singular ones, which NumPy refuses for the sake of all, have no solution: NaN."""
     try:
-        found: Floats = np.linalg.solve(matrix, right)
+        found = np.linalg.solve(matrix, right)
     except np.linalg.LinAlgError:
         singular = np.linalg.slogdet(matrix)[0] == 0
         found = np.linalg.solve(np.where(singular[..., None, None], np.eye(matrix.shape[-1]), matrix), right)
         found = np.where(singular[..., None, None], np.nan, found)
-    return found
+    return np.asarray(found, dtype=np.float64)
 
 
 def _newton_direction(
