@@ -27,8 +27,10 @@ from fairbound.arrays import Booleans, Floats, Integers
 
 MAX_ITERATIONS = 60
 
-#: How much of the distance from the boundary, and of the path's parameter, a step leaves at most; near the end less.
-LEAST_REMAINDER = 0.005
+#: How much a step leaves of the distance from the boundary and of the path's parameter. Near the end of the path it may
+#: leave less, but not where the boundary cuts the step short: from too close to it the next would be cut shorter still.
+REMAINDER = 0.005
+NEARLY_FULL = 1.05
 
 
 def take(array: Floats, index: Integers) -> Floats:
@@ -231,7 +233,7 @@ def solve(problem: Problem, *, accuracy: float = 1e-14, state: Floats | None = N
                 slack, force, inner, local, glob = _views(state, shapes)
                 d_slack, d_force, d_inner, d_local, d_glob = _views(change, shapes)
                 problem, rows = problem.take(going), rows.take(going)
-            least = np.minimum(path, LEAST_REMAINDER)
+            least = np.minimum(np.maximum(path, 0.1 * accuracy / path), REMAINDER)  # no closer than asked for
             aim = _target(path, step, least)
             slope = problem.derivatives(local, glob, inner)
             try:
@@ -242,8 +244,8 @@ def solve(problem: Problem, *, accuracy: float = 1e-14, state: Floats | None = N
             d_slack[...] = rows.change(d_local, d_glob)
             d_force[...] = (aim[:, None] - force * d_slack) / slack - force
             fall = (change[:, :positive] / state[:, :positive]).min(axis=1)
-            reach = 1.0 - least
-            step = reach / np.maximum(-fall, reach)
+            left = np.where(fall > -NEARLY_FULL, least, REMAINDER)
+            step = np.minimum(1.0, (1.0 - left) / np.maximum(-fall, 1e-300))
             moving = step > 0
             if not moving.all():
                 step[~moving] = change[~moving] = 0.0
