@@ -68,12 +68,12 @@ class PieceSaddle:
         s, c, _ = self.root.shape
         return len(self.tau), s, c, self.vertices.shape[1]
 
-    @property
+    @cached_property
     def limited(self) -> bool:
         """Whether the label limits have to be dualised: those that are floors are part of the piece itself."""
         return not self.labels.fills_simplex and self.shape[3] > 1
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Return the number of global variables."""
         _, _, c, m = self.shape
@@ -160,6 +160,11 @@ class PieceSaddle:
         gap = self._above(local[..., :c])[..., None] - self.loss[:, None]
         return glob[:, 0, None, None, None, None] * theta * self.root[:, None] / gap + 1e-12
 
+    @cached_property
+    def _upper(self) -> Floats:
+        """Ones above the diagonal."""
+        return np.triu(np.ones((self.size, self.size)), 1)
+
     def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
         """Differentiate; atoms are summed first."""
         n, s, c, m = self.shape
@@ -209,8 +214,7 @@ class PieceSaddle:
             corner[:, ball, omega] = -self.vertices
             corner[:, omega, r] = np.eye(c)
             corner[:, r, -2] = -1.0
-        upper = np.triu(corner, 1)
-        corner = corner + upper.swapaxes(-1, -2)
+        corner += (corner * self._upper).swapaxes(-1, -2)
         return Derivatives(g_local, g_glob, local_local, local_glob, corner)
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:

@@ -46,8 +46,8 @@ EmptyCells = Literal["refuse", "ceiling"]
 #: Programs are solved in batches of at most this many atoms.
 BATCH_ATOMS = 1_000_000
 
-#: How closely convex programs are solved: at first, relative to the tolerance, and at best.
-ROUGH_ACCURACY = 1e-3
+#: How closely convex programs are solved: at first, relative to the tolerance's share of a cell, and at best.
+ROUGH_ACCURACY = 0.1
 BEST_ACCURACY = 1e-14
 
 
@@ -269,10 +269,10 @@ def _solved(problem: Problem, nearest: NearestFair, rho: Floats, axis: Axis, tol
     scale, upper = problem.scale, problem.upper
     root, deficit = np.sqrt(upper.probability), (scale - upper.loss) / scale
     saddle = GeneralSaddle(root[None], deficit[None], least_affinity(rho), problem.groups, problem.labels)
-    rough = max(BEST_ACCURACY, ROUGH_ACCURACY * tol / scale)
+    rough = max(BEST_ACCURACY, ROUGH_ACCURACY * tol / scale / problem.mass.size)
     found = solve_general(saddle, rough)
     answers = _evaluated(problem, nearest, rho, axis, found)
-    again = np.array([index for index, a in enumerate(answers) if a.bound - a.witness.loss > 0.1 * tol], dtype=np.int64)
+    again = np.array([index for index, a in enumerate(answers) if a.bound - a.witness.loss > 0.3 * tol], dtype=np.int64)
     if len(again) and rough > BEST_ACCURACY:
         found = solve_general(saddle.take(again), BEST_ACCURACY, found.state[again])
         for index, better in zip(again, _evaluated(problem, nearest, rho[again], axis, found), strict=True):

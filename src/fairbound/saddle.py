@@ -27,8 +27,10 @@ from fairbound.arrays import Booleans, Floats, Integers
 
 MAX_ITERATIONS = 60
 
-#: How much of the distance from the boundary, and of the path's parameter, a step leaves at most; near the end less.
-LEAST_REMAINDER = 0.005
+#: How much a step leaves of the distance from the boundary and of the path's parameter. Near the end of the path it may
+#: leave less, but not where the boundary cuts the step short: from too close to it the next would be cut shorter still.
+REMAINDER = 0.005
+NEARLY_FULL = 1.05
 
 
 def take(array: Floats, index: Integers) -> Floats:
@@ -126,22 +128,27 @@ class _Rows:
     """All inequalities of a batch. Their values are a row of numbers per problem: group by group, then the global ones.
 
     Shapes: block (N or 1, 1, m, n_local); wide (N or 1, 1, m, n_local + n_glob), the block and its border; tall (N or
-    1, all rows, n_glob), the border of all rows.
+    1, all rows, n_glob), the border of all rows; shared, those of its rows that are not zero, which are ``sharing``.
     """
 
     block: Floats
     wide: Floats
     tall: Floats
+    shared: Floats
+    sharing: Integers
     sign: Floats
     groups: int
 
     @staticmethod
     def of(near: LocalRows, far: GlobalRows, groups: int) -> _Rows:
         """Arrange the rows of a problem."""
-        border = np.repeat(near.border, len(near.block) // len(near.border), axis=0)
+        size = near.block.shape[-1]
+        wide = np.empty((*near.block.shape[:-1], size + near.border.shape[-1]))
+        wide[..., :size], wide[..., size:] = near.block, near.border
         tall = np.concatenate([near.border[:, 0]] * groups + [far.border], axis=1)
-        wide = np.concatenate([near.block, border], axis=-1)
-        return _Rows(near.block, wide, tall, np.concatenate([near.sign] * groups + [far.sign]), groups)
+        sharing = np.flatnonzero(tall.any(axis=(0, 2)))
+        sign = np.concatenate([near.sign] * groups + [far.sign])
+        return _Rows(near.block, wide, tall, tall[:, sharing], sharing, sign, groups)
 
     def near(self, flat: Floats) -> Floats:
         """Return a view of what belongs to the local rows, shape (N, S, m)."""
@@ -156,8 +163,8 @@ class _Rows:
 
     def take(self, index: Integers) -> _Rows:
         """Select problems."""
-        block, wide, tall = (take(part, index) for part in (self.block, self.wide, self.tall))
-        return replace(self, block=block, wide=wide, tall=tall)
+        block, wide, tall, shared = (take(part, index) for part in (self.block, self.wide, self.tall, self.shared))
+        return replace(self, block=block, wide=wide, tall=tall, shared=shared)
 
 
 def _solved(matrix: Floats, right: Floats) -> Floats:
@@ -185,7 +192,8 @@ def _newton_direction(
     solved = _solved(system[..., :size], rest)
 
     reduced = (rest[..., :-1].swapaxes(-1, -2) @ solved).sum(axis=1)
-    corner = slope.glob_glob + (weight[..., None] * rows.tall).swapaxes(-1, -2) @ rows.tall - reduced[..., :-1]
+    stiff = (weight[:, rows.sharing, None] * rows.shared).swapaxes(-1, -2) @ rows.shared
+    corner = slope.glob_glob + stiff - reduced[..., :-1]
     glob_right = (push[:, None] @ rows.tall)[:, 0] - slope.glob - reduced[..., -1]
     d_glob = _solved(corner, glob_right[..., None])
     return solved[..., -1] - (solved[..., :-1] @ d_glob[:, None])[..., 0], d_glob[..., 0]
@@ -242,7 +250,7 @@ def solve(problem: Problem, *, accuracy: float = 1e-14, state: Floats | None = N
                 slack, force, inner, local, glob = _views(state, shapes)
                 d_slack, d_force, d_inner, d_local, d_glob = _views(change, shapes)
                 problem, rows = problem.take(going), rows.take(going)
-            least = np.minimum(path, LEAST_REMAINDER)
+            least = np.minimum(np.maximum(path, 0.01 * accuracy / path), REMAINDER)  # no closer than asked for
             aim = _target(path, step, least)
             slope = problem.derivatives(local, glob, inner)
             d_local[...], d_glob[...] = _newton_direction(slope, rows, slack, force, aim)
@@ -250,8 +258,8 @@ def solve(problem: Problem, *, accuracy: float = 1e-14, state: Floats | None = N
             d_slack[...] = rows.change(d_local, d_glob)
             d_force[...] = (aim[:, None] - force * d_slack) / slack - force
             fall = (change[:, :positive] / state[:, :positive]).min(axis=1)
-            reach = 1.0 - least
-            step = reach / np.maximum(-fall, reach)
+            left = np.where(fall > -NEARLY_FULL, least, REMAINDER)
+            step = np.minimum(1.0, (1.0 - left) / np.maximum(-fall, 1e-300))
             moving = step > 0
             if not moving.all():
                 step[~moving] = change[~moving] = 0.0

@@ -130,7 +130,8 @@ class Search:
             )
             # Where the ball is slack the error is of the order of the root of the accuracy; and close to the nearest
             # distribution the multipliers are large and have to be found still more accurately.
-            accuracy = 1e-6 * self.tol / scale * float(np.minimum(1.0, self._reserve(rho[part])).min())
+            goal = self.tol / scale
+            accuracy = min(1e-3, goal) * goal * float(np.minimum(1.0, self._reserve(rho[part])).min())
             parts.append(solve_pieces(saddle, accuracy=max(1e-14, accuracy)))
         w, centre, omega, level_mu, share_mu, lam, group_share, label_share = (
             np.concatenate([getattr(p, name) for p in parts]) for name in PieceSolution.__dataclass_fields__
