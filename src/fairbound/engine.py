@@ -162,7 +162,7 @@ def _with_bin(chosen: Lazy, top: float) -> Lazy:
     inverse = 1.0 / (top / BINS**2)
     if not chosen.implementation.is_duckdb():
         return chosen.with_columns(k=((top - nw.col("loss")) * inverse).sqrt().ceil())
-    # The root of DuckDB fails for negative numbers, and narwhals tells the cases apart: a tenth of the time of the query.
+    # The root of DuckDB fails for negative numbers. Narwhals tells the cases apart, which takes a tenth of the time.
     duckdb = nw.get_native_namespace(chosen)
     constant, call = duckdb.ConstantExpression, duckdb.FunctionExpression
     distance = call("abs", constant(top) - duckdb.ColumnExpression("loss"))
