@@ -25,7 +25,7 @@ from fairbound.columns import Columns
 from fairbound.engine_losses import loss_expression
 from fairbound.engine_weights import Cut, careful_cut, guessed_cut
 from fairbound.errors import InputError
-from fairbound.frame_values import check_sums, check_values, count_rows, fetch, number, without_missing
+from fairbound.frame_values import check_sums, check_values, count_rows, fetch, missing_in, number, without_missing
 from fairbound.knowledge import BINS, LossTable, bin_edges, pack
 from fairbound.predictions import mistakes
 from fairbound.tally import Tally, tally_rows
@@ -132,10 +132,10 @@ def _named(frame: Lazy, columns: Columns) -> dict[Hashable, str]:
     """Return the column of each label; the labels are looked up only if their order matters."""
     if not columns.by_place:
         return columns.probability
-    labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())["y"].to_list()
-    if any(_is_missing(value) for value in labels) or not labels:
+    labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())
+    if not len(labels) or _incomplete(labels, ["y"]):
         check_values(frame, columns)
-    found = number_names(labels, declared_order(frame, columns.label))
+    found = number_names(labels["y"].to_list(), declared_order(frame, columns.label))
     at_least_two(f"column {columns.label!r}", "label", found)
     return columns.named(found.names)
 
@@ -195,11 +195,7 @@ def _explain(frame: Lazy, columns: Columns) -> None:
 
 def _incomplete(found: Found, keys: list[str]) -> bool:
     """Whether a row lacks a value: engines give such rows a group of their own."""
-    return any(_is_missing(value) for key in keys for value in found[key].to_list())
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    return any(found.select(missing_in(found, key).any() for key in keys).row(0))
 
 
 def _names(frame: Lazy, columns: Columns, found: Found) -> tuple[Categories, Categories]:
