@@ -67,7 +67,7 @@ def show_certificate(certificate: Certificate) -> str:
         [
             f"Certificate, {certificate.shift} shifting, rho = {certificate.rho!r}",
             "",
-            f"  The loss ({population.loss_name}) of the model is at most {certificate.bound!r}",
+            f"  The {population.loss_name} of the model is at most {certificate.bound!r}",
             *_attained_lines(certificate),
             "",
             "The data",
