@@ -17,14 +17,16 @@ from typing import Any
 
 from benchmarks.table import Table, note, seconds
 
-REPEAT = 3
+REPEAT = 5
 MEASURED = [("time", 8), ("memory", 8)]
 CELLS = ["sex", "income"]
-#: Our way of reading, and the engine's counts over the same columns that it is measured against.
+#: Less than what is asked for: it shows what the bins cost the engine itself.
+BARE = "count by group and label only"
+#: Our way of reading, and the engine's counts that it is measured against: over the same columns, into as many bins.
 CASES: dict[str, tuple[dict[str, Any], dict[str, list[str]]]] = {
     "predicted labels": ({"prediction": "predicted"}, {"count by label columns": ["predicted"]}),
     "probabilities": ({"probability": {">50K": "probability"}}, {"count by 4096 bins": ["bin"]}),
-    "losses": ({"loss": "loss"}, {"count by 4096 bins": ["bin"]}),
+    "losses": ({"loss": "loss"}, {"count by 4096 bins": ["bin"], BARE: []}),
     "losses, weighted": ({"loss": "loss", "weight": "weight"}, {"count, sum of weights by bins": ["bin"]}),
 }
 
@@ -57,6 +59,8 @@ def run(quick: bool) -> None:
         note(
             "ratio: our time / the engine's (here small is good); the least of several runs; CPU: the same of CPU time"
         )
+        note("peers count by group and label, and by predicted label or bin of the same column: as many groups as ours")
+        note(f"'{BARE}' makes 4 groups instead of 16,384 and reads no losses: for information, not a peer")
         note("memory: peak of the process, libraries and the engine's buffers included")
 
 

@@ -274,7 +274,7 @@ def test_what_to_be_careful_about(tmp_path: Path, capsys: pytest.CaptureFixture[
     text = " ".join(printed(capsys, "certify", str(file), *COLUMNS, "--rho", "0.5", "--missing", "drop").split())
     assert "Fewer than 30 rows, so share and loss rest on little: NA no (1), f no (" in text
     assert "No rows, so the worst loss is assumed where it matters: NA yes." in text
-    assert "Left out were 1 rows in which a value was missing." in text
+    assert "Left out was 1 row in which a value was missing." in text
     assert "'NA' is taken for a name." in text
     text = printed(capsys, "certify", str(file), *COLUMNS, "--rho", "0.5", "--missing", "drop", "--na", "NA")
     assert "80 rows, 2 groups" in text
@@ -282,6 +282,29 @@ def test_what_to_be_careful_about(tmp_path: Path, capsys: pytest.CaptureFixture[
     found = facts(capsys, "certify", str(file), *COLUMNS, "--rho", "0.5", "--missing", "drop", "--confidence", "0.9")
     assert found["population"]["excluded_rows"] == 1
     assert len(found["warnings"]) == 4
+
+
+def test_names_that_look_alike_and_labels_never_hit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text(predictions(200).write_csv() + "F,01,Yes,yes,0.5,1,1\nm,01,no ,no,0.5,1,1\n")
+    text = " ".join(printed(capsys, "certify", str(file), *COLUMNS, "--rho", "0.6").split())
+    assert "taken for different: 'Yes' and 'yes', 'no' and 'no ', 'F' and 'f'." in text
+    assert "Not one row with this label is predicted right; does the model know it? 'Yes', 'no '." in text
+    file.write_text(predictions(200).write_csv())
+    text = printed(capsys, "certify", str(file), *COLUMNS, "--rho", "0.6")
+    assert "taken for different" not in text
+    assert "predicted right" not in text
+
+
+def test_labels_of_parquet_are_named_in_its_own_type(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rows.parquet"
+    rich = pl.col("income") == "yes"
+    predictions(200).with_columns(rich.alias("rich"), rich.cast(pl.Int64).alias("bit")).write_parquet(file)
+    found = []
+    for label, name in (("income", "yes"), ("rich", "True"), ("rich", "true"), ("bit", "1")):
+        asked = ["--label", label, "--group", "sex", "--probability", f"{name}=p", "--rho", "0.5"]
+        found.append(facts(capsys, "certify", str(file), *asked)["results"][0]["bound"])
+    assert len(set(found)) == 1
 
 
 def test_names_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,6 +59,9 @@ FILES: dict[str, tuple[str | bytes | Callable[[Path], None], list[str], str]] = 
     "semicolons": (TEXT.replace(",", ";"), [], "use --delimiter ';'"),
     "predictions that are no labels": (TEXT.replace(",yes,yes", ",yes,1").replace(",no,no", ",no,0").replace(",yes,no", ",yes,0").replace(",no,yes", ",no,1"), [], "column 'yhat' has none of the labels of column 'income' ('no', 'yes')"),
     "a spreadsheet": (b"PK\x03\x04" + bytes(100), [], "is a zip archive or a spreadsheet; save the table as CSV or Parquet"),
+    "JSON": ('{"sex": ["f"]}', [], "is JSON, not a table; save the rows as CSV or Parquet"),
+    "rows of JSON": ('[\n {"sex": "f"}]', [], "is JSON, not a table"),
+    "a certificate": ('{\n "format": "fairbound/certificate"}', [], "is a certificate, not a table; fairbound verify, show and report read it"),
     "half a Parquet file": (half_a_parquet, [], "the file is damaged"),
     "a wrong column of Parquet": (parquet, ["--label", "incom"], "there is no column 'incom'; did you mean 'income'?"),
 }  # fmt: skip
@@ -101,9 +104,12 @@ OPTIONS = [
     (["--rho", "0.3"], "one of the arguments --prediction --probability --loss-column is required"),
     (["--prediction", "yhat", "--probability", "p", "--rho", "0.3"], "not allowed with argument --prediction"),
     (["--prediction", "yhat", "--rho", "0.3", "--shiftt", "general"], "did you mean --shift"),
+    (["--prediction", "yhat", "--rho", "0.3", "--conf", "0.9"], "did you mean --confidence?"),
     (["--prediction", "yhat", "--rho", "0.3", "--shift", "sideways"], "invalid choice: 'sideways'"),
     (["--prediction", "yhat", "--rho", "0.3", "extra"], "certify does not know 'extra'"),
     (["--prediction", "yhat", "--rho", "0.3", "--group", "sex"], "--group ['sex', 'sex'] names a column twice"),
+    (["--prediction", "yhat", "--rho", "0.3", "--group", "income"], "column 'income' is named as label and as group"),
+    (["--prediction", "p", "--rho", "0.01", "--label", "p"], "column 'p' has "),
     (["--prediction", "yhat", "--rho", "0.3", "--budget", "many"], "'many' is not a whole number"),
     (["--prediction", "yhat", "--rho", "0.3", "--group-skew", "2"], "--group-skew 2.0 is outside [0, 1]"),
     (["--prediction", "yhat", "--rho", "0.3", "--min-group-mass", "0.6"], "--min-group-mass 0.6 is too large for 2 groups"),
@@ -148,6 +154,44 @@ def test_bad_options(
     assert words in one_line(capsys, ["certify", "rows.csv", "--label", "income", "--group", "sex", *options])
     assert sorted(p.name for p in tmp_path.iterdir()) == ["rows.csv"]  # nothing half-done is left
     assert Path("rows.csv").read_text() == TEXT
+
+
+COMMANDS = [
+    ([], "name a command: certify, radius, verify, show, report"),
+    (["certfy", "rows.csv"], "there is no command 'certfy'; did you mean certify"),
+    (["Show", "rows.csv"], "there is no command 'Show'; did you mean show"),
+    (["rows.csv"], "there is no command 'rows.csv'; there are certify, radius"),
+    (["show", "rows.csv"], "rows.csv is not a certificate: the document is not JSON"),
+    (["report", "rows.csv"], "rows.csv is not a certificate: the document is not JSON"),
+    (["report", "junk"], "certificates are what fairbound certify writes with --json"),
+    (["show", "junk"], "junk is not a certificate: the document is not UTF-8 text"),
+    (["show", "{}.json"], "{}.json is not a certificate: "),
+    (["report", "."], ". cannot be read: Is a directory"),
+    (["show", "."], ". cannot be read: Is a directory"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), COMMANDS)
+def test_the_wrong_command_or_the_wrong_file_for_it(
+    arguments: list[str],
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rows.csv").write_text(TEXT)
+    Path("junk").write_bytes(bytes(range(256)))
+    Path("{}.json").write_text("{}")
+    assert words in one_line(capsys, arguments)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["junk", "rows.csv", "{}.json"]
+
+
+def test_verify_says_where_certificates_come_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(TEXT)
+    assert main(["verify", str(path)]) == 2
+    assert capsys.readouterr().out.endswith("  certificates are what fairbound certify writes with --json\n")
 
 
 def test_three_classes_need_three_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from fairbound import InputError, Loss, Population, certify, verify
-from fairbound.engine import LIMB
+from fairbound.engine_weights import LIMB
 from fairbound.frame_values import fetch
 from fairbound.knowledge import BINS, LossTable, bin_edges
 from tests.test_bad_input import assert_clear

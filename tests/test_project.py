@@ -65,7 +65,7 @@ LAYERS = [
     ["moments", "tally"],
     ["columns", "estimators"],
     ["csv_file", "frame_values"],
-    ["collected", "csv_tally", "engine_losses"],
+    ["collected", "csv_tally", "engine_losses", "engine_weights"],
     ["engine"],
     ["frames"],
     ["population"],

@@ -128,6 +128,9 @@ def read_columns(
         raise InputError(message)
     clipped = measure.clipped(clip) if measure is not None and clip is not None else measure
     groups = (group,) if isinstance(group, str) else _several("group", group)
+    if label in groups:
+        message = f"column {label!r} is named as label and as group; name the column that tells the groups apart"
+        raise InputError(message)
     return Columns(
         label=_one("label", label),
         groups=_different("group", groups),

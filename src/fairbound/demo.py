@@ -14,7 +14,7 @@ from fairbound.certify import certify, certify_curve, largest_certified_rho
 from fairbound.nearest import nearest_fair
 from fairbound.population import Population
 from fairbound.report import report
-from fairbound.summary import describe_curve, describe_population, describe_worst_case
+from fairbound.summary import describe_curve, describe_population, describe_worst_case, points
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,6 @@ def run_demo() -> str:
         f"The error stays below 0.25 under sensitive shifting up to rho = {largest:.4f}.",
         "",
         "What this rests on:",
-        *(f"  * {sentence}" for sentence in worst.assumptions),
+        *points(worst.assumptions),
     ]
     return "\n".join(parts)

@@ -5,8 +5,8 @@ The engine adds in an order that is not known, so what it returns has to stay tr
 * Numbers of rows, and the least and largest loss of a bin, have no rounding error.
 * Of the losses, distances to the lower edge of their bin are added up: non-negative terms, whose sum of n has a
   relative error of at most n u in any order. ``LossTable`` allows for that.
-* Weights are cut into two whole numbers below 2**22 and a tiny rest before they are added up. Sums of such whole
-  numbers are exact in double precision, so the sum of the weights is rounded once, as it is for arrays.
+* Weights are cut into whole numbers and a tiny rest, whose sums are exact (``engine_weights`` says why). So the sum of
+  the weights is rounded once, as it is for arrays.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from fairbound.cells import Categories, at_least_two, intersect, number_names
 from fairbound.collected import declared_order
 from fairbound.columns import Columns
 from fairbound.engine_losses import loss_expression
+from fairbound.engine_weights import Cut, careful_cut, guessed_cut
 from fairbound.errors import InputError
-from fairbound.frame_values import check_sums, check_values, count_rows, fetch, number, without_missing
+from fairbound.frame_values import check_sums, check_values, count_rows, fetch, missing_in, number, without_missing
 from fairbound.knowledge import BINS, LossTable, bin_edges, pack
 from fairbound.predicted import count_predicted
 from fairbound.predictions import aligned
@@ -33,8 +34,6 @@ from fairbound.tally import Tally
 Lazy = nw.LazyFrame[Any]
 Found = nw.DataFrame[Any]
 
-#: Bits of the whole numbers that weights are cut into: 2**31 of them add up exactly.
-LIMB = 22
 #: If no loss exceeds this share of the ceiling, the bins are laid below the largest loss instead, in another pass.
 SPARSE = 1 / 64
 
@@ -46,14 +45,14 @@ def tally_lazy(frame: Lazy, columns: Columns) -> Tally:
         before = count_rows(frame)
         frame = without_missing(frame, columns)
         excluded = before - count_rows(frame)
-    exponent = _weight_exponent(frame, columns)
-    if columns.prediction is not None:
-        found = _count_predictions(frame, columns, exponent)
-    else:
-        found, top = _histogram(frame, columns, exponent)
+    cut = guessed_cut(frame, columns)
+    found, top, weight = _counted(frame, columns, cut)
+    if weight is None:
+        found, top, weight = _counted(frame, columns, careful_cut(frame, columns))
+    if weight is None:
+        message = "the weights are too many or too unequal to be added up exactly; collect the frame first"
+        raise InputError(message)
     labels, groups = _names(frame, columns, found)
-    rows = found["n"].to_numpy().astype(np.float64)
-    weight = rows if exponent is None else _weights(found, rows, exponent)
     if columns.prediction is not None:
         named = number_names(found["p"].to_list(), declared_order(frame, str(columns.prediction)))
         codes = aligned(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", named)
@@ -66,7 +65,7 @@ def tally_lazy(frame: Lazy, columns: Columns) -> Tally:
         labels.names,
         table,
         columns.ceiling,
-        int(rows.sum()),
+        int(found["n"].sum()),
         columns.loss_name,
         excluded,
         columns.weight is not None,
@@ -80,78 +79,55 @@ def _key_expressions(columns: Columns) -> tuple[list[str], list[nw.Expr]]:
     return list(keys), [nw.col(name).alias(key) for key, name in keys.items()]
 
 
-def _weight_exponent(frame: Lazy, columns: Columns) -> int | None:
-    """Return e such that all weights are below 2**e; None if there are no weights."""
-    if columns.weight is None:
-        return None
-    weight = number(columns.weight)
-    least, most = fetch(frame.select(weight.min().alias("least"), weight.max().alias("most"))).row(0)
-    if least is None or not (least >= 0 and 0 < most < math.inf):
-        check_values(frame, columns)
-    exponent = math.frexp(most)[1]
-    if abs(exponent) > 500:
-        message = f"column {columns.weight!r} holds weights like {most:g}; measure them in other units"
-        raise InputError(message)
-    return exponent
-
-
-def _weight_parts(columns: Columns, exponent: int | None) -> dict[str, nw.Expr]:
-    """Return the weight, and the parts it is cut into, in units of their last places."""
-    if columns.weight is None or exponent is None:
-        return {}
-    first = number(columns.weight) * 2.0 ** (LIMB - exponent)
-    second = (first - first.floor()) * 2.0**LIMB
-    return {"w": number(columns.weight), "w1": first.floor(), "w2": second.floor(), "w3": second - second.floor()}
-
-
-def _weight_sums(exponent: int | None) -> list[nw.Expr]:
-    if exponent is None:
-        return []
-    return [*(nw.col(part).sum() for part in ("w1", "w2", "w3")), nw.col("w").count().alias("weights")]
-
-
-def _weights(found: Found, rows: Floats, exponent: int) -> Floats:
-    """Put the sums of the parts together: one rounding."""
-    units = [2.0 ** (exponent - LIMB), 2.0 ** (exponent - 2 * LIMB), 2.0 ** (exponent - 2 * LIMB)]
-    parts = [found[name].to_numpy() * unit for name, unit in zip(("w1", "w2", "w3"), units, strict=True)]
-    total = np.array([math.fsum(terms) for terms in zip(*parts, strict=True)])
-    if (rows > 2.0 ** (53 - LIMB)).any() or (2.0 * rows * parts[2] > total).any():
-        message = "the weights are too many or too unequal to be added up exactly; collect the frame first"
-        raise InputError(message)
-    return total
-
-
-def _count_predictions(frame: Lazy, columns: Columns, exponent: int | None) -> Found:
-    """Count the rows of each group, label and predicted label."""
+def _counted(frame: Lazy, columns: Columns, cut: Cut | None) -> tuple[Found, float, Floats | None]:
+    """Run the query; return its bins, the loss at which they end, and their weights, if these are sure to be exact."""
     names, keys = _key_expressions(columns)
+    parts = {} if cut is None else cut.parts()
+    chosen = frame.select(*keys, _value(frame, columns), *(part.alias(key) for key, part in parts.items()))
+    if columns.prediction is not None:
+        found, top = _count_predictions(frame, columns, chosen, names, cut), columns.ceiling
+    else:
+        found, top = _histogram(frame, columns, chosen, names, cut)
+    if cut is None:
+        return found, top, found["n"].to_numpy().astype(np.float64)
+    if cut.suspicious(found):
+        check_values(frame, columns)
+    return found, top, cut.total(found)
+
+
+def _value(frame: Lazy, columns: Columns) -> nw.Expr:
+    """Return what the rows of a cell are told apart by: the predicted label or the loss."""
+    if columns.prediction is None:
+        loss = number(columns.loss) if columns.loss is not None else loss_expression(columns, _named(frame, columns))
+        return loss.alias("loss")
     schema = frame.collect_schema()
-    prediction = nw.col(str(columns.prediction))
-    if schema[str(columns.prediction)].is_float() and not schema[columns.label].is_float():
+    prediction = nw.col(columns.prediction)
+    if schema[columns.prediction].is_float() and not schema[columns.label].is_float():
         # One number stands for all that cannot be labels: probabilities given by mistake would be a group each.
         prediction = nw.when(prediction != prediction.floor()).then(nw.lit(0.5)).otherwise(prediction)
-    parts = {key: part.alias(key) for key, part in _weight_parts(columns, exponent).items()}
-    chosen = frame.select(*keys, prediction.alias("p"), *parts.values())
-    found = fetch(chosen.group_by(*names, "p").agg(nw.len().alias("n"), *_weight_sums(exponent)))
+    return prediction.alias("p")
+
+
+def _count_predictions(frame: Lazy, columns: Columns, chosen: Lazy, names: list[str], cut: Cut | None) -> Found:
+    """Count the rows of each group, label and predicted label."""
+    weights = [] if cut is None else cut.aggregates()
+    found = fetch(chosen.group_by(*names, "p").agg(nw.len().alias("n"), *weights))
     if _incomplete(found, [*names, "p"]):
         check_values(frame, columns)
     return found
 
 
-def _histogram(frame: Lazy, columns: Columns, exponent: int | None) -> tuple[Found, float]:
+def _histogram(frame: Lazy, columns: Columns, chosen: Lazy, names: list[str], cut: Cut | None) -> tuple[Found, float]:
     """Count the rows of each group, label and bin of the loss; return also the loss at which the bins end."""
-    names, keys = _key_expressions(columns)
-    loss = number(columns.loss) if columns.loss is not None else loss_expression(columns, _named(frame, columns))
-    parts = _weight_parts(columns, exponent)
-    chosen = frame.select(*keys, loss.alias("loss"), *(part.alias(key) for key, part in parts.items()))
     top = columns.ceiling
     if not math.isfinite(top):
         largest = fetch(chosen.select(nw.col("loss").max())).item()
         top = float(largest) if largest is not None and 0 < largest < math.inf else 1.0
-    found = _bins(chosen, names, top, exponent)
+    found = _bins(chosen, names, top, cut)
     largest = _largest(frame, columns, names, found, top)
     if 1e-30 < largest < SPARSE * top:
         top = largest
-        found = _bins(chosen, names, top, exponent)
+        found = _bins(chosen, names, top, cut)
     return found, top
 
 
@@ -159,30 +135,42 @@ def _named(frame: Lazy, columns: Columns) -> dict[Hashable, str]:
     """Return the column of each label; the labels are looked up only if their order matters."""
     if not columns.by_place:
         return columns.probability
-    labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())["y"].to_list()
-    if any(_is_missing(value) for value in labels) or not labels:
+    labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())
+    if not len(labels) or _incomplete(labels, ["y"]):
         check_values(frame, columns)
-    found = number_names(labels, declared_order(frame, columns.label))
+    found = number_names(labels["y"].to_list(), declared_order(frame, columns.label))
     at_least_two(f"column {columns.label!r}", "label", found)
     return columns.named(found.names)
 
 
-def _bins(chosen: Lazy, names: list[str], top: float, exponent: int | None) -> Found:
+def _bins(chosen: Lazy, names: list[str], top: float, cut: Cut | None) -> Found:
     """Run the query. Bin k holds the losses from ``top (1 - (k/B)^2)`` to ``top (1 - ((k-1)/B)^2)``, as for arrays."""
     scale = top / BINS**2
     loss, k = nw.col("loss"), nw.col("k")
     above = loss - (top - scale * (k * k))
-    binned = chosen.with_columns(k=((top - loss) * (1.0 / scale)).sqrt().ceil())
-    binned = binned.with_columns(above=above if exponent is None else above * nw.col("w"))
+    binned = _with_bin(chosen, top).with_columns(above=above if cut is None else above * nw.col("w"))
     return fetch(
         binned.group_by(*names, "k").agg(
             nw.len().alias("n"),
             nw.col("above").sum(),
             loss.min().alias("least"),
             loss.max().alias("most"),
-            *_weight_sums(exponent),
+            *([] if cut is None else cut.aggregates()),
         )
     )
+
+
+def _with_bin(chosen: Lazy, top: float) -> Lazy:
+    """Add the number k of the bin, whatever it is for losses above the top: these are seen in the largest loss."""
+    inverse = 1.0 / (top / BINS**2)
+    if not chosen.implementation.is_duckdb():
+        return chosen.with_columns(k=((top - nw.col("loss")) * inverse).sqrt().ceil())
+    # The root of DuckDB fails for negative numbers. Narwhals tells the cases apart, which takes a tenth of the time.
+    duckdb = nw.get_native_namespace(chosen)
+    constant, call = duckdb.ConstantExpression, duckdb.FunctionExpression
+    distance = call("abs", constant(top) - duckdb.ColumnExpression("loss"))
+    k = call("ceil", call("sqrt", distance * constant(inverse)))
+    return nw.from_native(chosen.to_native().select(duckdb.StarExpression(), k.alias("k")))
 
 
 def _largest(frame: Lazy, columns: Columns, names: list[str], found: Found, top: float) -> float:
@@ -210,15 +198,7 @@ def _explain(frame: Lazy, columns: Columns) -> None:
 
 def _incomplete(found: Found, keys: list[str]) -> bool:
     """Whether a row lacks a value: engines give such rows a group of their own."""
-    if "weights" in found.columns:
-        weights = found["weights"].to_numpy()
-        if (weights < found["n"].to_numpy()).any() or np.isnan(found["w1"].to_numpy().astype(np.float64)).any():
-            return True
-    return any(_is_missing(value) for key in keys for value in found[key].to_list())
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    return any(found.select(missing_in(found, key).any() for key in keys).row(0))
 
 
 def _names(frame: Lazy, columns: Columns, found: Found) -> tuple[Categories, Categories]:

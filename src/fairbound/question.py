@@ -219,7 +219,8 @@ class Question:
             sentences.append(f"Cells without data are given the {said.worst}, the ceiling: {names}.")
         excluded = self.population.excluded_rows
         if excluded:
-            sentences.append(f"Left out of P were {excluded} rows in which a value was missing.")
+            rows = "was 1 row" if excluded == 1 else f"were {excluded} rows"
+            sentences.append(f"Left out of P {rows} in which a value was missing.")
         for name, skew in (("group", self.group_skew), ("label", self.label_skew)):
             if skew is not None:
                 sentences.append(f"Any two {name} shares of Q differ by at most {skew:g}.")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Iterable
+
 from fairbound.certificate import Certificate
 from fairbound.chance import with_probability
 from fairbound.curve import CertificateCurve
@@ -9,6 +12,17 @@ from fairbound.overview import cell_rows, change_rows
 from fairbound.population import Population
 from fairbound.table import text_table
 from fairbound.wording import wording
+
+#: Sentences are wrapped to this many characters.
+WIDTH = 100
+
+
+def points(sentences: Iterable[str]) -> list[str]:
+    """Return sentences as the points of a list."""
+    return [
+        textwrap.fill(text, WIDTH, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False)
+        for text in sentences
+    ]
 
 
 def describe_population(population: Population) -> str:
@@ -64,7 +78,7 @@ def show_certificate(certificate: Certificate) -> str:
             describe_worst_case(certificate),
             "",
             "What this rests on",
-            *(f"  * {sentence}" for sentence in certificate.assumptions),
+            *points(certificate.assumptions),
         ]
     )
 
@@ -75,5 +89,5 @@ def show_curve(curve: CertificateCurve) -> str:
     parts = ["Certificates at several radii", "", describe_curve(curve), "", *curve.sentences()]
     if first is not None:
         parts += ["", "The data", describe_population(first.population), "", "What this rests on"]
-        parts += [f"  * {sentence}" for sentence in first.assumptions]
+        parts += points(first.assumptions)
     return "\n".join(parts)

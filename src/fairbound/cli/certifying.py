@@ -40,6 +40,9 @@ from fairbound.population import Population
 
 Answer = TypeVar("Answer")
 
+#: More labels than these are seldom meant: the column may hold numbers.
+MANY = 20
+
 CERTIFY_EXAMPLES = """\
 examples:
   fairbound certify predictions.csv --label income --prediction yhat --group sex --rho 0.1 --rho 0.2
@@ -111,6 +114,8 @@ def run_certify(arguments: argparse.Namespace) -> int:
             f"distribution{asked.phrase}{' within the limits' if limited else ''} is nearer than {curve.distance:.6f}, "
             f"and the largest --rho is {max(rhos):g}; use a larger one"
         )
+        if len(population.labels) > MANY:
+            message += f"; column {arguments.label!r} has {len(population.labels)} labels: is it the one meant?"
         raise ProblemError(message)
     certificates = list(curve)
     exceeded = [c for c in certificates if arguments.fail_above is not None and c.bound > arguments.fail_above]

@@ -11,11 +11,15 @@ from fairbound.checker import Verdict, Verification, verify
 from fairbound.cli.output import ProblemError, read_file, say, unwritable, write_file
 from fairbound.curve import CertificateCurve
 from fairbound.reader import CURVE_FORMAT, read_format
+from fairbound.strict import MalformedError
 
 EXIT_STATUS = {Verdict.PROVED: 0, Verdict.NOT_PROVED: 1, Verdict.NOT_A_CERTIFICATE: 2}
 
 #: More reasons than these are not printed.
 MOST_REASONS = 20
+
+#: Where certificates come from.
+ORIGIN = "certificates are what fairbound certify writes with --json"
 
 VERIFY_EXAMPLES = """\
 examples:
@@ -83,6 +87,8 @@ def run_verify(arguments: argparse.Namespace) -> int:
     say(*(f"  reason: {reason}" for reason in result.reasons[:MOST_REASONS]))
     if len(result.reasons) > MOST_REASONS:
         say(f"  and {len(result.reasons) - MOST_REASONS} more reasons")
+    if result.verdict is Verdict.NOT_A_CERTIFICATE:
+        say(f"  {ORIGIN}")
     return EXIT_STATUS[result.verdict]
 
 
@@ -106,12 +112,19 @@ def run_show(arguments: argparse.Namespace) -> int:
     from fairbound.summary import show_certificate, show_curve  # noqa: PLC0415 (only this command needs it)
 
     text = read_file(arguments.file)
-    if read_format(text) == CURVE_FORMAT:
-        say(show_curve(CertificateCurve.from_json(text)))
-    else:
-        say(show_certificate(Certificate.from_json(text)))
+    try:
+        curve = read_format(text) == CURVE_FORMAT
+        shown = show_curve(CertificateCurve.from_json(text)) if curve else show_certificate(Certificate.from_json(text))
+    except MalformedError as error:
+        raise _no_certificate(arguments.file, error) from None
+    say(shown)
     say("", f"Whether the proof holds was not checked here: run fairbound verify {arguments.file}")
     return 0
+
+
+def _no_certificate(file: str, error: MalformedError) -> ProblemError:
+    """Return the problem of a file that is something else."""
+    return ProblemError(f"{file} is not a certificate: {error}; {ORIGIN}")
 
 
 def run_report(arguments: argparse.Namespace) -> int:
@@ -119,8 +132,12 @@ def run_report(arguments: argparse.Namespace) -> int:
     from fairbound.findings import examine  # noqa: PLC0415 (only this command needs it)
     from fairbound.report import render  # noqa: PLC0415 (likewise)
 
+    text = read_file(arguments.file)
     output = Path(arguments.output or Path(arguments.file).with_suffix(".html").name)
-    found = examine(read_file(arguments.file))
+    try:
+        found = examine(text)
+    except MalformedError as error:
+        raise _no_certificate(arguments.file, error) from None
     try:
         if output.exists() and output.samefile(arguments.file):
             message = f"{output} is the certificate itself; choose another file with --output"

@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from fairbound.cli.output import ProblemError, progress, unreadable
-from fairbound.cli.tables import names_of_numbers, open_table
+from fairbound.cli.tables import label_of, open_table
 from fairbound.cli.words import for_command
 from fairbound.errors import InputError, listed
 from fairbound.losses import LOSSES
@@ -290,11 +290,7 @@ def _probability(arguments: argparse.Namespace, frame: Any) -> str | list[str] |
         message = "--probability: give the label with every column (LABEL=COLUMN), or with none"
         raise ProblemError(message)
     try:
-        kind = int if names_of_numbers(frame, arguments.label) else str
-        found = {kind(label): column for label, _, column in named}
-    except ValueError:
-        message = f"--probability: column {arguments.label!r} holds whole numbers, so labels must be such"
-        raise ProblemError(message) from None
+        found = {label_of(frame, arguments.label, label): column for label, _, column in named}
     except Exception as error:  # a lazy frame is read here for the first time: its engine has errors of its own
         message = f"{arguments.file} cannot be read: {' '.join(str(error).split())[:300]}"
         raise ProblemError(message) from None

@@ -80,13 +80,24 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Parse; an option that does not exist is named with those that look like it."""
+    """Parse; a command or an option that does not exist is named with those that look like it."""
     top = parser()
-    chosen, unknown = top.parse_known_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if not given:
+        message = f"name a command: {', '.join(COMMANDS)}; to begin with, try fairbound demo (see fairbound --help)"
+        raise ProblemError(message)
+    if not given[0].startswith("-") and given[0] not in COMMANDS:
+        similar = difflib.get_close_matches(given[0].lower(), COMMANDS, n=2)
+        cure = f"did you mean {' or '.join(similar)}?" if similar else f"there are {', '.join(COMMANDS)}"
+        message = f"there is no command {given[0]!r}; {cure} (see fairbound --help)"
+        raise ProblemError(message)
+    chosen, unknown = top.parse_known_args(given)
     if unknown:
         (commands,) = (a for a in top._actions if isinstance(a, argparse._SubParsersAction))
         options = [o for action in commands.choices[chosen.command]._actions for o in action.option_strings]
-        close = difflib.get_close_matches(unknown[0].partition("=")[0], options, n=2)
+        typed = unknown[0].partition("=")[0]
+        begun = [option for option in options if typed.startswith("--") and option.startswith(typed)]
+        close = begun[:2] or difflib.get_close_matches(typed, options, n=2)
         hint = f"; did you mean {' or '.join(close)}?" if close else ""
         message = f"{chosen.command} does not know {unknown[0]!r}{hint} (see fairbound {chosen.command} --help)"
         raise ProblemError(message)

@@ -17,6 +17,7 @@ from fairbound.document import write_population
 from fairbound.errors import listed
 from fairbound.findings import FEW_ROWS, few_rows
 from fairbound.limits import limit_sentences
+from fairbound.losses import ZERO_ONE
 from fairbound.names import short_name
 from fairbound.population import Population
 from fairbound.summary import describe_population, describe_worst_case, worst_case_title
@@ -118,19 +119,45 @@ def warnings_of(population: Population, certificates: Sequence[Certificate]) -> 
         named = [f"{short_name(g)} {short_name(y)}" for g, y in population.empty_cells]
         said.append(f"No rows, so the {words.worst} is assumed where it matters: {listed(named)}.")
     if population.excluded_rows:
-        said.append(f"Left out were {population.excluded_rows:,} rows in which a value was missing.")
-    parts = {p for g in population.groups for p in (g if isinstance(g, tuple) else (g,))} | {*population.labels}
-    gaps = sorted(p for p in parts if isinstance(p, str) and p.strip().lower() in LIKE_MISSING)
-    if gaps:
-        said.append(
-            f"{listed([repr(g) for g in gaps])} is taken for a name. If it means that there is no value: "
-            f"{' '.join(f'--na {g!r}' for g in gaps)} --missing drop (in CSV)."
-        )
+        rows = "was 1 row" if population.excluded_rows == 1 else f"were {population.excluded_rows:,} rows"
+        said.append(f"Left out {rows} in which a value was missing.")
+    said += _odd_names(population)
     loose = [f"{c.rho:g}" for c in certificates if c.status is Status.LOOSE]
     if loose:
         said.append(
             f"At rho = {listed(loose)} the bound holds, but the gap exceeds the tolerance; raise --budget or --tol."
         )
+    return said
+
+
+def _odd_names(population: Population) -> list[str]:
+    """Name groups and labels that look like gaps, or like others, or that no prediction hits."""
+    said = []
+    together = [g if isinstance(g, tuple) else (g,) for g in population.groups]
+    columns = [set(population.labels), *map(set, zip(*together, strict=True))]
+    texts = [sorted(name for name in column if isinstance(name, str)) for column in columns]
+    gaps = sorted({name for names in texts for name in names if name.strip().lower() in LIKE_MISSING})
+    if gaps:
+        said.append(
+            f"{listed([repr(g) for g in gaps])} is taken for a name. If it means that there is no value: "
+            f"{' '.join(f'--na {g!r}' for g in gaps)} --missing drop (in CSV)."
+        )
+    twins = []
+    for names in texts:
+        alike: dict[str, list[str]] = {}
+        for name in names:
+            alike.setdefault(" ".join(name.lower().split()), []).append(repr(name))
+        twins += [" and ".join(same) for same in alike.values() if len(same) > 1]
+    if twins:
+        said.append(f"Names that differ only in spaces or in capital letters are taken for different: {listed(twins)}.")
+    if population.loss_name == ZERO_ONE.name:
+        never = [
+            repr(label)
+            for y, label in enumerate(population.labels)
+            if (population.mean[population.weight[:, y] > 0, y] == 1.0).all()
+        ]
+        if never:
+            said.append(f"Not one row with this label is predicted right; does the model know it? {listed(never)}.")
     return said
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,24 @@ def open_table(path: str, *, delimiter: str | None, encoding: str, missing: froz
         if named:
             message = f"{path} is named as {named} but does not begin as such a file does"
             raise ProblemError(message)
+        if _is_json(path, start):
+            message = f"{path} is JSON, not a table; save the rows as CSV or Parquet"
+            if b'"fairbound' in start:
+                message = f"{path} is a certificate, not a table; fairbound verify, show and report read it"
+            raise ProblemError(message)
         if b"\0" in start and encoding == "utf-8" and not start.startswith((b"\xff\xfe", b"\xfe\xff", *PACKED)):
             message = f"{path} holds binary data; it is neither CSV nor Parquet nor Arrow"
             raise ProblemError(message)
     plain = Path(path).name.lower().removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")
     usual = "\t" if plain.endswith((".tsv", ".tab")) else ","
     return CsvFile(path, delimiter or usual, encoding, missing)
+
+
+def _is_json(path: str, start: bytes) -> bool:
+    """Tell JSON from CSV with a strange header: by its name and its first mark, or by the first two."""
+    text = b"".join(start[:200].split())
+    named = Path(path).suffix.lower() in {".json", ".jsonl", ".ndjson"}
+    return text.startswith((b"{", b"[") if named else (b'{"', b'[{"'))
 
 
 def _start(path: str) -> bytes:
@@ -79,15 +92,14 @@ def _binary_table(path: str, start: bytes) -> Any:
         raise ProblemError(message) from None
 
 
-def names_of_numbers(frame: Any, column: str) -> bool:
-    """Tell whether a column of a lazy frame holds whole numbers."""
-    return not isinstance(frame, CsvFile) and bool(frame.collect_schema().get(column, _Text).is_integer())
-
-
-class _Text:
-    """Stands for a column that is not there; that is said later."""
-
-    @staticmethod
-    def is_integer() -> bool:
-        """Say no."""
-        return False
+def label_of(frame: Any, column: str, text: str) -> Hashable:
+    """Return the label that a text means, by the type of the column; what cannot be one there is refused later."""
+    kind = None if isinstance(frame, CsvFile) else frame.collect_schema().get(column)
+    if kind is None:
+        return text
+    if kind.is_integer():
+        try:
+            return int(text)
+        except ValueError:
+            return text
+    return {"true": True, "false": False}.get(text.lower(), text) if str(kind) == "Boolean" else text
