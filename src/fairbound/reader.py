@@ -134,6 +134,8 @@ def _claims(document: dict[str, Any], shape: tuple[int, int], *, compared: bool 
     a_table(witness["unseen"], "witness.unseen", shape, an_amount)
     a_table(witness["reweighting"], "witness.reweighting", shape, lambda v, at: a_list(v, at, None, an_amount))
     _proof(document["proof"], shape)
+    if (document["proof"]["kind"] == "conditional") != compared:
+        raise MalformedError("proof.kind 'conditional' is for the statements of a metric, and only for these")
     a_list(document["assumptions"], "assumptions", None, a_text)
 
 
