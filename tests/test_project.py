@@ -54,7 +54,17 @@ PUBLIC = [
 LAYERS = [
     ["arrays", "chance", "digits", "errors", "names", "version", "strict"],
     ["checker_duality", "checker_sphere", "wording"],
-    ["rounding", "cells", "reader", "checker_conditional", "checker_sampling", "markup", "notebook", "overview", "steps"],
+    [
+        "rounding",
+        "cells",
+        "reader",
+        "checker_conditional",
+        "checker_sampling",
+        "markup",
+        "notebook",
+        "overview",
+        "steps",
+    ],
     ["checker_metric", "objective", "table"],
     ["attachment", "datasets", "losses", "marginals", "picture", "predictions", "checker", "sphere"],
     ["problem"],
