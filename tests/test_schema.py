@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from fairbound import Population, certify, certify_curve, verify
-from fairbound.reader import FORMAT, VERSION, read_documents
+from fairbound.reader import CURVE_FORMAT, FORMAT, METRIC_FORMATS, VERSION, read_whole
 from fairbound.strict import MalformedError
 from tests.problems import E, P
 
@@ -26,7 +26,7 @@ Path = tuple[Any, ...]
 
 SCHEMAS: dict[str, Document] = {
     name: json.loads(files("fairbound").joinpath(f"schemas/{VERSION}/{name}").read_text("utf-8"))
-    for name in ("certificate.json", "curve.json")
+    for name in ("certificate.json", "curve.json", "metric.json")
 }
 REGISTRY: Registry[Any] = Registry().with_resources(
     [(name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items()]
@@ -56,6 +56,11 @@ ERRORS = Population.from_losses(
 SELECTED = Population.from_predictions(
     [i % 3 % 2 for i in range(200)], [i % 7 % 2 for i in range(200)], sensitive_features=list("aabb") * 50
 ).selecting()
+
+PREDICTED = Population.from_moments(P, E, selection_rate=[[0.1, 0.6], [0.0, 0.5]])
+SELECTED = Population.from_predictions(
+    [i % 3 % 2 for i in range(200)], [i % 5 % 2 for i in range(200)], sensitive_features=list("aabbaabb") * 25
+)
 
 #: A real document of every kind.
 DOCUMENTS: dict[str, Callable[[], str]] = {
@@ -112,6 +117,13 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "selections without a label": lambda: certify(replace(SELECTED, positive=None), 0.3).to_json(),
     "selections, sphere": lambda: certify(SELECTED, 0.1, confidence=0.9, shift="sensitive", tol=1e-1).to_json(),
     "curve": lambda: certify_curve(MEAN, [0.01, 0.1, 0.3]).to_json(),
+    "parity": lambda: certify(MEAN, 0.3, metric="group_loss_difference").to_json(),
+    "parity, limits": lambda: certify(
+        MEAN, 0.4, metric="group_loss_difference", min_group_mass=0.2, min_label_mass=0.1
+    ).to_json(),
+    "odds": lambda: certify(PREDICTED, 0.3, metric="true_positive_rate_difference", tol=1e-1).to_json(),
+    "ratio, sphere": lambda: certify(SELECTED, 0.1, metric="demographic_parity_ratio", confidence=0.9).to_json(),
+    "parity curve": lambda: certify_curve(MEAN, [0.01, 0.1, 0.3], metric="group_loss", group=1).to_json(),
     "sensitive curve": lambda: certify_curve(MEAN, [0.01, 0.02, 0.3], shift="sensitive", tol=1e-2).to_json(),
 }
 
@@ -128,16 +140,22 @@ def document(name: str) -> Document:
     return found
 
 
+def validator(candidate: Document) -> Any:
+    """Return the schema of the document's format."""
+    kind = candidate.get("format")
+    name = "metric.json" if kind in METRIC_FORMATS else "curve.json" if kind == CURVE_FORMAT else "certificate.json"
+    return VALIDATORS[name]
+
+
 def schema_accepts(candidate: Document) -> bool:
     """Whether the schema of the document's format accepts it."""
-    name = "curve.json" if candidate.get("format") == "fairbound-curve" else "certificate.json"
-    return bool(VALIDATORS[name].is_valid(candidate))
+    return bool(validator(candidate).is_valid(candidate))
 
 
 def refusal(candidate: Document) -> str | None:
     """Return why the reader refuses a document; None if it does not."""
     try:
-        read_documents(json.dumps(candidate))
+        read_whole(json.dumps(candidate))
     except MalformedError as error:
         return str(error)
     return None
@@ -174,8 +192,7 @@ def test_every_field_is_described_and_none_may_be_added(name: str) -> None:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_real_documents(name: str) -> None:
     found = document(name)
-    kind = "curve.json" if "points" in found else "certificate.json"
-    assert [error.message for error in VALIDATORS[kind].iter_errors(found)] == []
+    assert [error.message for error in validator(found).iter_errors(found)] == []
     assert refusal(found) is None
 
 
