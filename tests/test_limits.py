@@ -27,6 +27,7 @@ from fairbound.bounds import general_bound, piece_bound
 from fairbound.interior import find_interior
 from fairbound.limits import Limits, read_limits
 from fairbound.marginals import MarginalSet
+from fairbound.nearest import NearestFair
 from fairbound.problem import Problem
 from fairbound.question import pose
 from tests.oracles import conic_general, random_members, sensitive_within
@@ -296,6 +297,7 @@ def test_the_nearest_distribution_obeys_the_limits(seed: int) -> None:
     assert question.distance == pytest.approx(np.sqrt(max(0.0, 1 - best)), abs=1e-4)
     assert question.distance >= nearest_fair(population).distance - 1e-12
     respects(question.problem.groups, question.nearest.group_mass)
+    assert isinstance(question.nearest, NearestFair)
     respects(question.problem.labels, question.nearest.label_mass)
     if question.distance > 1e-3:
         with pytest.raises(InfeasibleError, match="within the limits"):

@@ -47,6 +47,9 @@ SHAPES = [(2, 2), (2, 3), (3, 2), (3, 3), (5, 2), (2, 5)]
 
 P = [[0.464, 0.204], [0.295, 0.037]]
 SELECTED = [[0.09, 0.62], [0.02, 0.55]]
+#: No multipliers of limits on shares.
+NO_LIMITS = np.zeros((1, 1, 0)), np.zeros((1, 0))
+
 REFERENCE = Population.from_moments(P, [[0.09, 0.38], [0.02, 0.45]], selection_rate=SELECTED)
 
 
@@ -194,12 +197,12 @@ def test_any_multipliers_are_valid(seed: int, skew: float | None) -> None:
         theta = problem.ceiling + 10.0 ** rng.uniform(-3, 1.5, size=(1, 1 if label is None else 2, 3, 3))
         found = values[:, plus] - (0.0 if minus is None else values[:, minus])
         if label is None:
-            bound = conditional_bound(problem, rho, theta)
+            bound = conditional_bound(problem, rho, theta, *NO_LIMITS)
             assert found.max() <= bound[0] + 1e-12
             continue
         ends = np.sort(rng.uniform(size=(1, 2)))
         here = (state[1][:, POSITIVE] >= ends[0, 0]) & (state[1][:, POSITIVE] <= ends[0, 1])
-        bound = conditional_bound(problem, rho, theta, ends)
+        bound = conditional_bound(problem, rho, theta, np.zeros((1, 2, 0)), np.zeros((1, 0)), ends)
         assert found[here].max(initial=-1.0) <= bound[0] + 1e-12
 
 
@@ -209,11 +212,11 @@ def test_a_lowered_multiplier_proves_nothing() -> None:
     plain = population.problem("general", "any", "refuse", None, None)
     problem = objective_problem(population, Objective(0, 1), plain, "general", "any")
     theta = problem.ceiling + 0.5
-    assert np.isfinite(conditional_bound(problem, np.array([0.2]), theta[None, None])[0])
+    assert np.isfinite(conditional_bound(problem, np.array([0.2]), theta[None, None], *NO_LIMITS)[0])
     for s, y in np.ndindex(2, 2):
         low = theta.copy()
         low[s, y] = problem.ceiling[s, y] - 1e-15
-        assert conditional_bound(problem, np.array([0.2]), low[None, None])[0] == np.inf
+        assert conditional_bound(problem, np.array([0.2]), low[None, None], *NO_LIMITS)[0] == np.inf
 
 
 def test_reference_values() -> None:
