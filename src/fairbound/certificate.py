@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairbound.chance import with_probability
 from fairbound.digits import Digits, radius_down
+from fairbound.divergences import DIVERGENCES
 from fairbound.document import (
     digest,
     read_population,
@@ -55,7 +56,7 @@ class Certificate:
     attained
         The expected loss of ``witness``, a distribution in question. Rounded down.
     rho
-        Radius of the ball, in Hellinger distance.
+        Radius of the ball, measured by ``divergence``.
     shift
         "general" or "sensitive".
     group_skew, label_skew
@@ -82,6 +83,10 @@ class Certificate:
         The confidence region's name.
     stand_in
         What takes P's place if P is known through a sample: ``attained``, ``witness`` and ``proof`` refer to it.
+    divergence
+        How the distance from the data is measured: "hellinger", "total_variation", "kl" or "chi_squared".
+    fair
+        Whether only distributions with equal base rates are in question.
     """
 
     bound: float
@@ -100,6 +105,8 @@ class Certificate:
     confidence: float | None = None
     region: str | None = None
     stand_in: StandIn | None = None
+    divergence: str = "hellinger"
+    fair: bool = True
 
     @property
     def gap(self) -> float:
@@ -164,7 +171,8 @@ class Certificate:
                 "shift": self.shift,
                 "support": self.support,
                 "empty_cells": self.empty_cells,
-                "divergence": "hellinger",
+                "divergence": self.divergence,
+                "fair": self.fair,
                 "rho": self.rho,
                 "group_skew": self.group_skew,
                 "label_skew": self.label_skew,
@@ -173,7 +181,7 @@ class Certificate:
             },
             "claim": {"bound": self.bound, "attained": self.attained},
             "witness": write_witness(
-                self.witness, self.population if self.stand_in is None else self.stand_in.population
+                self.witness, self.population if self.stand_in is None else self.stand_in.population, fair=self.fair
             ),
             "proof": write_proof(self.proof),
             "assumptions": list(self.assumptions),
@@ -184,7 +192,9 @@ class Certificate:
         return None if self.stand_in is None else write_sampling(self.stand_in, str(self.region))
 
     def __repr__(self) -> str:
-        sure = "" if self.confidence is None else f", confidence={self.confidence:g}"
+        sure = "" if self.divergence == "hellinger" else f", divergence={self.divergence!r}"
+        sure += "" if self.fair else ", fair=False"
+        sure += "" if self.confidence is None else f", confidence={self.confidence:g}"
         return (
             f"Certificate(bound={self.bound:.6f}, attained={self.attained:.6f}, rho={self.rho:g}, "
             f"shift={self.shift!r}{sure}, status={self.status.name})"
@@ -194,7 +204,8 @@ class Certificate:
         """Show the certificate in a notebook: the claim, the worst case, and what it rests on."""
         digits = Digits(6)
         claim = f"The {self.population.loss_name} of the model is at most {digits.up(self.bound)}"
-        every = f"in every distribution with equal base rates within Hellinger distance {radius_down(self.rho)} of"
+        which = f"distribution{' with equal base rates' if self.fair else ''}"
+        every = f"in every {which} within {DIVERGENCES[self.divergence].words} {radius_down(self.rho)} of"
         if self.confidence is None:
             found = f"the worst case that was found has {digits.down(self.attained)}."
             where = f"{every} the data ({self.shift} shifting); {found}"
@@ -232,11 +243,13 @@ def read_certificate(document: dict[str, Any], population: Population) -> Certif
         support=question["support"],
         empty_cells=question["empty_cells"],
         tol=float(question["tolerance"]),
-        witness=read_witness(document["witness"], float(claim["attained"]), float(question["rho"])),
+        witness=read_witness(document["witness"], float(claim["attained"]), question),
         assumptions=tuple(document["assumptions"]),
         population=population,
         proof=read_proof(document["proof"]),
         confidence=question["confidence"],
         region=None if sampling is None else sampling["region"],
         stand_in=None if sampling is None else read_sampling(sampling, population),
+        divergence=question["divergence"],
+        fair=question["fair"],
     )

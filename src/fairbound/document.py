@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from fairbound.arrays import Floats
+from fairbound.divergences import DIVERGENCES, HELLINGER, affinity_at
 from fairbound.knowledge import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.population import Population
-from fairbound.proof import PartitionProof, Proof, TangentProof
+from fairbound.proof import DivergenceProof, PartitionProof, Proof, SingleProof, TangentProof
 from fairbound.regions import StandIn
 from fairbound.sample import Sample
 from fairbound.strict import canonical
@@ -124,8 +125,11 @@ def _floats(values: Any) -> Floats:
     return np.array(values, dtype=np.float64)
 
 
-def write_witness(witness: Witness, population: Population) -> dict[str, Any]:
-    """Write a worst-case distribution; cells keep only the losses that they have."""
+def write_witness(witness: Witness, population: Population, *, fair: bool) -> dict[str, Any]:
+    """Write a worst-case distribution; cells keep only the losses that they have.
+
+    Without equal base rates the masses of the cells are no products, and are written too.
+    """
     known = population.knowledge
     inside = witness.reweighting
     kept = np.ones(inside.shape, dtype=bool)
@@ -134,6 +138,7 @@ def write_witness(witness: Witness, population: Population) -> dict[str, Any]:
     return {
         "group_mass": witness.group_mass.tolist(),
         "label_mass": witness.label_mass.tolist(),
+        **({} if fair else {"mass": witness.mass.tolist()}),
         "unseen": witness.unseen.tolist(),
         "reweighting": [
             [part[some].tolist() for part, some in zip(row, used, strict=True)]
@@ -142,35 +147,49 @@ def write_witness(witness: Witness, population: Population) -> dict[str, Any]:
     }
 
 
-def read_witness(document: dict[str, Any], loss: float, rho: float) -> Witness:
-    """Read a worst-case distribution. Its affinity is what the radius asks for; the checker computes the true one."""
+def read_witness(document: dict[str, Any], loss: float, question: dict[str, Any]) -> Witness:
+    """Read a worst-case distribution. Its distance is what the radius allows; the checker computes the true one."""
     cells = document["reweighting"]
     width = max(1, *(len(cell) for row in cells for cell in row))
     inside = np.array([[cell + [0.0] * (width - len(cell)) for cell in row] for row in cells], dtype=np.float64)
     k, r = _floats(document["group_mass"]), _floats(document["label_mass"])
-    affinity = max(0.0, 1.0 - rho**2)
-    return Witness(k, r, k[:, None] * r, inside, _floats(document["unseen"]), loss, affinity)
+    mass = _floats(document["mass"]) if "mass" in document else k[:, None] * r
+    divergence, rho = DIVERGENCES[question["divergence"]], float(question["rho"])
+    distance = None if divergence is HELLINGER else rho
+    return Witness(k, r, mass, inside, _floats(document["unseen"]), loss, affinity_at(divergence, rho), distance)
 
 
 def write_proof(proof: Proof) -> dict[str, Any]:
     """Write the multipliers."""
     if isinstance(proof, TangentProof):
         return {"kind": "tangent", "axis": proof.axis, "phi": proof.phi.tolist(), "share": proof.share.tolist()}
-    leaves = zip(proof.w.tolist(), proof.centre.tolist(), proof.omega.tolist(), strict=True)
+    if isinstance(proof, SingleProof):
+        return {"kind": "divergence_single", "eta": proof.eta, "lam": proof.lam}
+    keys = _LEAF if isinstance(proof, PartitionProof) else (*_LEAF, "lam")
+    columns = [getattr(proof, key).tolist() for key in keys]
     return {
-        "kind": "partition",
+        "kind": "partition" if isinstance(proof, PartitionProof) else "divergence_partition",
         "axis": proof.axis,
         "floor": proof.floor,
         "splits": [None if split is None else list(split) for split in proof.splits],
-        "leaves": [{"w": w, "centre": centre, "omega": omega} for w, centre, omega in leaves],
+        "leaves": [dict(zip(keys, leaf, strict=True)) for leaf in zip(*columns, strict=True)],
     }
+
+
+#: The multipliers of a leaf.
+_LEAF = ("w", "centre", "omega")
 
 
 def read_proof(document: dict[str, Any]) -> Proof:
     """Read the multipliers."""
     if document["kind"] == "tangent":
         return TangentProof(document["axis"], _floats(document["phi"]), _floats(document["share"]))
+    if document["kind"] == "divergence_single":
+        return SingleProof(float(document["eta"]), float(document["lam"]))
     leaves = document["leaves"]
-    w, centre, omega = (_floats([leaf[key] for leaf in leaves]) for key in ("w", "centre", "omega"))
+    w, centre, omega = (_floats([leaf[key] for leaf in leaves]) for key in _LEAF)
     splits = tuple(None if split is None else (split[0], split[1]) for split in document["splits"])
-    return PartitionProof(document["axis"], float(document["floor"]), splits, w, centre, omega)
+    if document["kind"] == "partition":
+        return PartitionProof(document["axis"], float(document["floor"]), splits, w, centre, omega)
+    lam = _floats([leaf["lam"] for leaf in leaves])
+    return DivergenceProof(document["axis"], float(document["floor"]), splits, w, centre, omega, lam)

@@ -44,4 +44,28 @@ class PartitionProof:
     omega: Floats
 
 
-Proof = TangentProof | PartitionProof
+@dataclass(frozen=True)
+class DivergenceProof:
+    """A partition as above for a divergence other than Hellinger's: ``lam`` (L,) is a multiplier of each leaf too.
+
+    docs/theory.md, section 11.
+    """
+
+    axis: Axis
+    floor: float
+    splits: tuple[Split, ...]
+    w: Floats
+    centre: Floats
+    omega: Floats
+    lam: Floats
+
+
+@dataclass(frozen=True)
+class SingleProof:
+    """One pair of multipliers for all Q in the ball, without equal base rates (docs/theory.md, section 11)."""
+
+    eta: float
+    lam: float
+
+
+Proof = TangentProof | PartitionProof | DivergenceProof | SingleProof

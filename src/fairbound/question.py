@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypedDict
 
@@ -12,9 +12,13 @@ from fairbound.arrays import Floats
 from fairbound.bounds import general_bound
 from fairbound.cells import number
 from fairbound.certificate import Certificate
+from fairbound.divergence_search import DivergenceSearch, usual_budget
+from fairbound.divergences import HELLINGER, TOTAL_VARIATION, Divergence, find_divergence
 from fairbound.errors import InputError, shown
 from fairbound.general import GeneralSaddle, solve_general
+from fairbound.knowledge import MeanAndVariance, MeanOnly
 from fairbound.nearest import NearestFair, nearest_shares
+from fairbound.nearest_product import nearest_product
 from fairbound.population import Population
 from fairbound.problem import Problem
 from fairbound.proof import Axis, Proof, TangentProof
@@ -26,6 +30,7 @@ from fairbound.witness import Witness, build_witnesses
 Shift = Literal["general", "sensitive"]
 Support = Literal["any", "observed"]
 EmptyCells = Literal["refuse", "ceiling"]
+DivergenceName = Literal["hellinger", "total_variation", "kl", "chi_squared"]
 
 #: Programs are solved in batches of at most this many atoms.
 BATCH_ATOMS = 1_000_000
@@ -64,10 +69,14 @@ class Question:
     confidence: float | None = None
     region: str | None = None
     stand_in: StandIn | None = None
+    divergence: Divergence = HELLINGER
+    fair: bool = True
 
     @property
     def distance(self) -> float:
         """The smallest radius at which there is something to certify."""
+        if not self.fair:
+            return 0.0
         near = self.nearest.distance
         return near if self.stand_in is None else self.stand_in.least_radius(near)
 
@@ -75,12 +84,13 @@ class Question:
     def _axis(self) -> Axis:
         """Whose shares are searched: the shorter side; of equal sides the limited one, which leaves the other free."""
         groups, labels = self.problem.groups, self.problem.labels
-        if groups.size == labels.size and not self.problem.one_convex_program:
+        searched = self.divergence is not HELLINGER or not self.problem.one_convex_program
+        if groups.size == labels.size and searched:
             return "group" if groups.limited and not labels.limited else "label"
         return "label" if groups.size >= labels.size else "group"
 
-    def answers(self, rhos: Floats) -> list[Answer]:
-        """Solve for feasible radii."""
+    def answers(self, rhos: Floats, target: float | None = None) -> list[Answer]:
+        """Solve for feasible radii; searches of other divergences may stop when it is plain whether a target is kept."""
         if self.stand_in is not None:
             rhos = np.maximum(self.stand_in.radius(rhos), self.nearest.distance)
         axis = self._axis
@@ -88,7 +98,11 @@ class Question:
         if axis == "group":
             problem = problem.transposed
             nearest = NearestFair(nearest.distance, nearest.label_mass, nearest.group_mass)
-        if problem.one_convex_program:
+        if self.divergence is not HELLINGER:
+            search = DivergenceSearch(problem, self.divergence, nearest, self.tol, self.budget)
+            ends = search.run(rhos, axis, target) if self.fair else search.free(rhos)
+            found = [Answer(end.bound, end.witness, end.proof) for end in ends]
+        elif problem.one_convex_program:
             found = _general_answers(problem, nearest, rhos, axis, self.tol)
         else:
             ended = Search(problem, nearest, self.tol, self.budget).run(rhos)
@@ -121,15 +135,21 @@ class Question:
             confidence=self.confidence,
             region=self.region,
             stand_in=self.stand_in,
+            divergence=self.divergence.name,
+            fair=self.fair,
         )
 
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
         """What the bound rests on."""
+        rates = "in which all groups have the same base rates and " if self.fair else ""
+        known = self.population if self.stand_in is None else self.stand_in.population
+        if self.divergence is TOTAL_VARIATION:
+            known = without_variance(known)
         sentences = [
-            "The statement covers every distribution Q in which all groups have the same base rates and whose "
-            "Hellinger distance from the data's distribution P is at most rho.",
-            (self.population if self.stand_in is None else self.stand_in.population).describe(self.shift),
+            f"The statement covers every distribution Q {rates}whose {self.divergence.words} from the data's "
+            "distribution P is at most rho.",
+            known.describe(self.shift),
         ]
         if self.shift == "sensitive":
             sentences.append(
@@ -142,11 +162,17 @@ class Question:
                 "General shifting: Q may differ from P inside the cells too; no loss exceeds the ceiling of "
                 f"{self.population.ceiling:g}."
             )
+        if not self.divergence.escapes:
+            sentences.append(
+                f"A finite {self.divergence.words} leaves Q no mass where P has none: what does not occur in P, be it "
+                "a loss in a cell or a whole cell, does not occur in Q."
+            )
         empty = self.population.empty_cells
         if empty:
             names = ", ".join(f"({g!r}, {y!r})" for g, y in empty[:20])
             names += f" and {len(empty) - 20} more" if len(empty) > 20 else ""
-            sentences.append(f"Cells without data are given the worst loss, the ceiling: {names}.")
+            given = "are given the worst loss, the ceiling" if self.divergence.escapes else "have no mass in Q"
+            sentences.append(f"Cells without data {given}: {names}.")
         excluded = self.population.excluded_rows
         if excluded:
             sentences.append(f"Left out of P were {excluded} rows in which a value was missing.")
@@ -225,6 +251,8 @@ class Asked(TypedDict, total=False):
     """The keywords that every question takes; :func:`fairbound.certify` explains them."""
 
     shift: Shift
+    divergence: DivergenceName
+    fair: bool
     group_skew: float | None
     label_skew: float | None
     support: Support
@@ -239,6 +267,8 @@ def pose(
     population: object,
     *,
     shift: str = "general",
+    divergence: str = "hellinger",
+    fair: bool = True,
     group_skew: float | None = None,
     label_skew: float | None = None,
     support: str = "any",
@@ -263,6 +293,8 @@ def pose(
     tol = number("tol", tol, 1e-12, 1.0, "it is the gap between bound and attained value to aim at")
     meaning = "it is the number of pieces that the search may use for each rho, and None chooses by size"
     pieces = None if budget is None else int(number("budget", budget, 1, 1e9, meaning))
+    distance = find_divergence(divergence)
+    _check_divergence(distance, fair, confidence, (group_skew, label_skew))
     chosen = find_region(region)
     stand_in: StandIn | None = None
     if confidence is not None:
@@ -270,8 +302,14 @@ def pose(
         check_sample(population, support)
         stand_in, empty_cells = chosen.stand_in(population, confidence, shift), "ceiling"
     known = population if stand_in is None else stand_in.population
+    if distance is TOTAL_VARIATION:
+        known = without_variance(known)
     problem = known.problem(shift, support, empty_cells, group_skew, label_skew)
-    nearest = nearest_shares(known.mass, problem.groups, problem.labels)
+    if distance is HELLINGER:
+        nearest, usual = nearest_shares(known.mass, problem.groups, problem.labels), _usual_budget(problem)
+    else:
+        nearest = nearest_product(distance, known.mass, problem.groups, problem.labels)
+        usual = usual_budget(problem)
     return Question(
         population,
         str(shift),  # type: ignore[arg-type]  # checked above
@@ -280,20 +318,51 @@ def pose(
         str(support),  # type: ignore[arg-type]  # checked above
         str(empty_cells),  # type: ignore[arg-type]  # checked above
         tol,
-        pieces or _usual_budget(problem),
+        pieces or usual,
         problem,
         nearest,
         confidence,
         None if stand_in is None else chosen.name,
         stand_in,
+        distance,
+        fair,
     )
 
 
-def read_radii(rhos: Any) -> Floats:
-    """Return radii as an array, each in [0, 1]."""
+def _check_divergence(
+    divergence: Divergence, fair: object, confidence: object, skews: tuple[float | None, float | None]
+) -> None:
+    """Refuse what a divergence cannot do."""
+    if not isinstance(fair, bool | np.bool_):
+        message = f"fair={shown(fair)} must be True or False: whether all groups have equal base rates in Q"
+        raise InputError(message)
+    if divergence is HELLINGER:
+        if not fair:
+            message = "fair=False needs another divergence than 'hellinger'; use 'total_variation', 'kl' or 'chi_squared'"
+            raise InputError(message)
+        return
+    if confidence is not None:
+        message = (
+            f"confidence={shown(confidence)} does not go with divergence={divergence.name!r}: what is known of finite "
+            "samples rests on the angle metric of the Hellinger distance; leave confidence out, or use "
+            "divergence='hellinger' (hellinger_radius turns a total variation distance into a radius of it)"
+        )
+        raise InputError(message)
+    if not fair and any(skew is not None for skew in skews):
+        message = "group_skew and label_skew limit the shares of a Q with equal base rates; leave them out with fair=False"
+        raise InputError(message)
+
+
+def without_variance(population: Population) -> Population:
+    """Forget the variances: the worst law with a mean and a variance is not known for total variation."""
+    known = population.knowledge
+    return replace(population, knowledge=MeanOnly(known.mean)) if isinstance(known, MeanAndVariance) else population
+
+
+def read_radii(rhos: Any, divergence: Divergence = HELLINGER) -> Floats:
+    """Return radii as an array, each in the range of its divergence."""
     values = list(rhos) if np.iterable(rhos) and not isinstance(rhos, str) else [rhos]
     if not values:
-        message = "rhos=[] is empty; it needs one number or more between 0 and 1"
+        message = f"rhos=[] is empty; it needs one number or more between 0 and {divergence.most:g}"
         raise InputError(message)
-    meaning = "it is a Hellinger distance, between 0 (the data themselves) and 1"
-    return np.array([number("rho", value, 0.0, 1.0, meaning) for value in values])
+    return np.array([number("rho", value, 0.0, divergence.most, divergence.meaning) for value in values])

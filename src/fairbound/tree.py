@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -26,6 +27,8 @@ class Pieces:
         A bound on the loss over the piece, and
     w, centre, omega
         the multipliers that prove it, shapes (N, S, C), (N, C) and (N, C).
+    lam
+        One more of them, of the ball, where it is not eliminated (divergences other than Hellinger's), shape (N,).
     guess
         Label shares at which the loss may be large, shape (N, C).
     """
@@ -37,6 +40,7 @@ class Pieces:
     w: Floats
     centre: Floats
     omega: Floats
+    lam: Floats
     guess: Floats
 
     def __len__(self) -> int:
@@ -57,6 +61,7 @@ class Pieces:
             self.w[twice],
             self.centre[twice],
             self.omega[twice],
+            self.lam[twice],
             self.guess[twice],
         )
 
@@ -83,6 +88,7 @@ class Forest:
             w=np.zeros((radii, groups, labels)),
             centre=np.zeros((radii, labels)),
             omega=np.zeros((radii, labels)),
+            lam=np.zeros(radii),
             guess=np.full((radii, labels), 1.0 / labels),
         )
         self._radii = radii
@@ -130,10 +136,17 @@ class Forest:
 
     def proofs(self, axis: Axis, floor: float) -> list[PartitionProof]:
         """Write down each tree, in preorder, with the multipliers of its leaves."""
+        pieces = self.pieces
+        return [
+            PartitionProof(axis, floor, splits, pieces.w[rows], pieces.centre[rows], pieces.omega[rows])
+            for splits, rows in self.trees()
+        ]
+
+    def trees(self) -> Iterator[tuple[tuple[Split, ...], Integers]]:
+        """Walk each tree in preorder: its splits, and which pieces its leaves are."""
         cuts = self._cuts.tolist()
         place = np.zeros(len(cuts), dtype=np.int64)
         place[self.pieces.node] = np.arange(len(self.pieces))
-        proofs = []
         for root in range(self._radii):
             splits: list[Split] = []
             leaves: list[int] = []
@@ -147,9 +160,4 @@ class Forest:
                 else:
                     splits.append((i, j))
                     stack += (half + 1, half)
-            rows = place[leaves]
-            pieces = self.pieces
-            proofs.append(
-                PartitionProof(axis, floor, tuple(splits), pieces.w[rows], pieces.centre[rows], pieces.omega[rows])
-            )
-        return proofs
+            yield tuple(splits), place[leaves]
