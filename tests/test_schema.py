@@ -91,6 +91,14 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "hoeffding, general": lambda: certify(SAMPLE, 0.1, confidence=0.9, region="hoeffding").to_json(),
     "sphere curve": lambda: certify_curve(ERRORS, [0.0, 0.1, 0.3], confidence=0.9).to_json(),
     "curve": lambda: certify_curve(MEAN, [0.01, 0.1, 0.3]).to_json(),
+    "total variation": lambda: certify(MEAN, 0.3, divergence="total_variation").to_json(),
+    "total variation, limits": lambda: certify(
+        WIDE, 0.5, divergence="total_variation", shift="sensitive", label_skew=0.4, tol=1e-2
+    ).to_json(),
+    "kl, variance": lambda: certify(VARIANCE, 0.3, divergence="kl", tol=1e-3).to_json(),
+    "chi-squared, losses": lambda: certify(ROWS, 2.0, divergence="chi_squared", tol=1e-2).to_json(),
+    "kl, without equal base rates": lambda: certify(ROWS, 0.3, divergence="kl", fair=False).to_json(),
+    "kl curve": lambda: certify_curve(MEAN, [0.01, 0.1, 3.0], divergence="kl", tol=1e-3).to_json(),
     "sensitive curve": lambda: certify_curve(MEAN, [0.01, 0.02, 0.3], shift="sensitive", tol=1e-2).to_json(),
 }
 
@@ -167,8 +175,9 @@ def test_all_kinds_are_among_the_documents() -> None:
     found = [document(name) for name in DOCUMENTS]
     single = [d for d in found if d["format"] == FORMAT]
     assert {d["population"]["knowledge"]["kind"] for d in single} == {"mean", "mean_variance", "losses"}
-    assert {d["proof"]["kind"] for d in single} == {"tangent", "partition"}
-    assert {d["proof"]["axis"] for d in single} == {"label", "group"}
+    kinds = {"tangent", "partition", "divergence_partition", "divergence_single"}
+    assert {d["proof"]["kind"] for d in single} == kinds
+    assert {d["proof"].get("axis", "label") for d in single} == {"label", "group"}
     assert {d["question"]["support"] for d in single} == {"any", "observed"}
     assert any(b[0] < b[1] for b in document("general, bins")["population"]["knowledge"]["cells"][0][0])
     assert None in document("sensitive, limits")["proof"]["splits"]
@@ -244,6 +253,20 @@ REFUSED: dict[str, tuple[str, Callable[[Document], object]]] = {
     "three corners": ("sensitive, mean", put("proof", "splits", 0, value=[0, 1, 2])),
     "curve without distance": ("curve", lambda d: d.pop("distance")),
     "distance of 2": ("curve", put("distance", value=2)),
+    "total variation of 2": ("total variation", put("question", "rho", value=2)),
+    "distance of 2 in total variation": (
+        "curve",
+        lambda d: (
+            [p["question"].update(divergence="total_variation") for p in d["points"][1:]] + [d.update(distance=2)]
+        ),
+    ),
+    "divergence of a sample": ("sphere, general", put("question", "divergence", value="kl")),
+    "unequal base rates in a Hellinger ball": ("general, mean", put("question", "fair", value=False)),
+    "unequal base rates without masses": ("kl, variance", put("question", "fair", value=False)),
+    "masses of equal base rates": ("kl, variance", put("witness", "mass", value=[[0.25, 0.25], [0.25, 0.25]])),
+    "limits of unequal base rates": ("kl, without equal base rates", put("question", "label_skew", value=0.5)),
+    "negative multiplier of the ball": ("kl, variance", put("proof", "leaves", 0, "lam", value=-1.0)),
+    "leaf without multiplier of the ball": ("kl, variance", lambda d: d["proof"]["leaves"][0].pop("lam")),
     "infeasible and more": ("curve", put("points", 0, "claim", value={"bound": 1, "attained": 0})),
     "infeasible text": ("curve", put("points", 0, "infeasible", value="yes")),
     "population in a point": ("curve", lambda d: d["points"][1].update(population=d["population"])),
@@ -380,6 +403,10 @@ UNSAYABLE = (
         "sphere, sensitive",
         "hoeffding, general",
         "sphere curve",
+        "total variation",
+        "kl, variance",
+        "kl, without equal base rates",
+        "kl curve",
     ],
 )
 def test_schema_and_reader_agree_on_mutants(name: str) -> None:

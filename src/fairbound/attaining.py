@@ -24,6 +24,9 @@ SMALLEST = 1e-6
 #: Shares that have to be moved into the ball end inside it by this part of what there is: rounding needs room.
 RESERVE = 1e-9
 
+#: Distances that differ by this are alike to within rounding.
+CLOSE = 1e-15
+
 #: How often the way back into the ball is halved.
 HALVINGS = 40
 
@@ -44,7 +47,7 @@ class Attaining:
         return self._checked(rho, (k, r), mass, self._inside(rho, mass))
 
     def label_share(self, rho: float, share: Floats) -> Floats:
-        """Return label shares with which some Q lies in the ball: the given ones, moved towards the nearest if need be."""
+        """Return label shares with which some Q lies in the ball: the given ones, or nearer to the nearest."""
         problem, near = self.problem, self.nearest.label_mass
         way = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 64)])[:, None]
         tried = problem.labels.inside((1.0 - way) * share + way * near)
@@ -76,7 +79,7 @@ class Attaining:
         return self._dressed(shares, mass, atoms, unseen)
 
     def _shares(self, rho: float, k: Floats, r: Floats) -> tuple[Floats, Floats]:
-        """Return shares whose product, with P inside the cells, lies in the ball: as near to the given ones as may be."""
+        """Return shares whose product, with P inside the cells, lies in the ball: if need be nearer to the nearest."""
         problem, near = self.problem, self.nearest
         k, r = problem.groups.inside(np.maximum(k, 0.0)), problem.labels.inside(np.maximum(r, 0.0))
         empty = problem.mass == 0
@@ -121,6 +124,7 @@ class Attaining:
     ) -> tuple[Floats, Floats]:
         """Mix with the distribution that keeps P inside the cells until it is in the ball: divergences are convex."""
         start, end = self._measured(ground, *plain), self._measured(ground, *found)
+        rho = max(rho, start + CLOSE)  # at the very radius of the nearest distribution nothing is left to mix in
         extra = 1e-15
         while end > rho and extra < 1.0 and start < rho:
             weight = min(1.0, (end - rho) / max(end - start, 1e-300) + extra)
@@ -136,10 +140,12 @@ class Attaining:
         swing = np.where(some, ground.probability * self.divergence.swing(ratio), 0.0).sum() + unseen.sum()
         return value * (1.0 + 4.0 * (ground.probability.size + 64) * UNIT) + 256 * UNIT * float(swing)
 
-    def _checked(self, rho: float, shares: tuple[Floats, Floats], mass: Floats, inside: tuple[Floats, Floats]) -> Witness:
-        """Return the distribution if it is in the ball, else the nearest one."""
-        found = self._dressed(shares, mass, *inside)
-        return found if found.distance <= rho else self.nearest_witness()
+    def _checked(
+        self, rho: float, shares: tuple[Floats, Floats], mass: Floats, inside: tuple[Floats, Floats]
+    ) -> Witness:
+        """Return the distribution if it is in the ball, or no farther than the nearest one, else that one."""
+        found, near = self._dressed(shares, mass, *inside), self.nearest_witness()
+        return found if found.distance <= max(rho, near.distance + CLOSE) else near
 
     def _dressed(self, shares: tuple[Floats, Floats], mass: Floats, atoms: Floats, unseen: Floats) -> Witness:
         """Measure a distribution anew from its shares and conditional distributions."""
@@ -152,8 +158,8 @@ class Attaining:
         total = conditional.sum(axis=2) + outside
         conditional, outside = conditional / total[..., None], outside / total
         atoms, unseen = mass[..., None] * conditional, mass * outside
-        loss = float((atoms * ground.loss).sum() + (unseen * problem.ceiling).sum())
-        overlap = float(np.sqrt(ground.probability * atoms).sum())
+        loss = (atoms * ground.loss).sum() + (unseen * problem.ceiling).sum()
+        overlap = np.sqrt(ground.probability * atoms).sum()
         roundings = ground.probability.size + 64
         return Witness(
             shares[0],
@@ -161,7 +167,7 @@ class Attaining:
             mass,
             conditional,
             outside,
-            float(lowered(np.float64(loss), roundings)),
-            float(lowered(np.float64(overlap), roundings)),
+            float(lowered(loss, roundings)),
+            float(lowered(overlap, roundings)),
             self._measured(ground, atoms, unseen),
         )

@@ -109,6 +109,16 @@ class Certificate:
     fair: bool = True
 
     @property
+    def distance_words(self) -> str:
+        """What sentences call the distance that ``rho`` is measured in."""
+        return DIVERGENCES[self.divergence].words
+
+    @property
+    def distributions(self) -> str:
+        """What sentences call one of the distributions in question."""
+        return "distribution with equal base rates" if self.fair else "distribution"
+
+    @property
     def gap(self) -> float:
         """``bound - attained``: the worst case in the ball (around P, or around its stand-in) lies between the two."""
         return self.bound - self.attained
@@ -204,8 +214,7 @@ class Certificate:
         """Show the certificate in a notebook: the claim, the worst case, and what it rests on."""
         digits = Digits(6)
         claim = f"The {self.population.loss_name} of the model is at most {digits.up(self.bound)}"
-        which = f"distribution{' with equal base rates' if self.fair else ''}"
-        every = f"in every {which} within {DIVERGENCES[self.divergence].words} {radius_down(self.rho)} of"
+        every = f"in every {self.distributions} within {self.distance_words} {radius_down(self.rho)} of"
         if self.confidence is None:
             found = f"the worst case that was found has {digits.down(self.attained)}."
             where = f"{every} the data ({self.shift} shifting); {found}"

@@ -120,9 +120,9 @@ def certify_curve(population: Population, rhos: Sequence[float] | Floats, **aske
 def largest_certified_rho(population: Population, threshold: float, **asked: Unpack[Asked]) -> float:
     """Return the largest radius, to within 1e-6, at which the certified loss is at most ``threshold``.
 
-    (To within a millionth of itself if it is larger than 1, which only the divergences without a largest value can
-    be; where no radius breaks the threshold their answer is 1e9.) The bound at the returned radius was computed and is at most the threshold. Other parameters as for
-    :func:`certify`.
+    The bound at the returned radius was computed and is at most the threshold. Divergences without a largest value
+    may have radii above 1, found to within a millionth of themselves; 1e9 says that no radius breaks the threshold.
+    Other parameters as for :func:`certify`.
 
     Raises
     ------

@@ -22,11 +22,18 @@ def _rows(rows: int | None) -> str:
     return "the rows" if rows is None else f"the {rows:,} rows"  # a stranger's document may not tell their number
 
 
-def nearest_sentence(distance: float, confidence: float | None, rows: int | None, *, limited: bool = False) -> str:
+def nearest_sentence(
+    distance: float,
+    confidence: float | None,
+    rows: int | None,
+    *,
+    limited: bool = False,
+    measured: str = "Hellinger distance",
+) -> str:
     """Say how far the nearest distribution in question is, or how far it is at least if P is known by a sample."""
     what = "distribution with equal base rates" + (" within the limits" if limited else "")
     if confidence is None:
-        return f"The nearest {what} is at Hellinger distance {distance:.6f}."
+        return f"The nearest {what} is at {measured} {distance:.6f}."
     if distance == 0:
         return (
             f"{_rows(rows).capitalize()} do not exclude that the distribution they were drawn from is itself a {what}: "
@@ -34,6 +41,6 @@ def nearest_sentence(distance: float, confidence: float | None, rows: int | None
         )
     least = math.floor(distance * 1e6) / 1e6
     return (
-        f"{with_probability(confidence, rows).capitalize()}, no {what} is nearer than Hellinger distance {least:.6f} "
+        f"{with_probability(confidence, rows).capitalize()}, no {what} is nearer than {measured} {least:.6f} "
         "to the distribution that they were drawn from."
     )

@@ -18,6 +18,7 @@ from typing import Any
 
 from flint import arb, ctx
 
+from fairbound.checker_divergence import proved_divergence, witness_value_in
 from fairbound.checker_duality import Case, RefusedError, proved, rounded_up, witness_value
 from fairbound.checker_sampling import StandIn, checked_stand_in, sampling_work
 from fairbound.reader import read_documents
@@ -137,15 +138,25 @@ def _verify_one(document: dict[str, Any], stand_in: StandIn | None) -> Verificat
     try:
         population = document["population"] if stand_in is None else stand_in.population
         tau = 1 - arb(question["rho"]) ** 2 if stand_in is None else stand_in.least_affinity(question["rho"])
-        case = Case(population, question, document["proof"]["axis"], tau)
+        proof, witness = document["proof"], document["witness"]
+        case = Case(population, question, proof.get("axis", "label"), tau)
+        hellinger = question["divergence"] == "hellinger"
         try:
-            checked = rounded_up(proved(case, document["proof"], claim["bound"], reasons))
-            checks.append(_describe(document["proof"]))
+            if hellinger:
+                most = proved(case, proof, claim["bound"], reasons)
+            else:
+                most = proved_divergence(case, question, proof, claim["bound"], reasons)
+            checked = rounded_up(most)
+            checks.append(_describe(proof))
         except RefusedError as refused:
             reasons.append(str(refused))
         try:
-            value = witness_value(case, document["witness"], claim["attained"])
-            checks.append("the worst-case distribution: equal base rates, limits, distance and loss")
+            if hellinger:
+                value = witness_value(case, witness, claim["attained"])
+            else:
+                value = witness_value_in(case, question, witness, claim["attained"])
+            rates = "equal base rates, limits, " if question["fair"] else ""
+            checks.append(f"the worst-case distribution: {rates}distance and loss")
         except RefusedError as refused:
             reasons.append(str(refused))
         if claim["attained"] > claim["bound"]:
@@ -166,12 +177,12 @@ def _work(document: dict[str, Any]) -> int:
     knowledge = (document["sampling"] or population)["knowledge"]
     if knowledge["kind"] == "losses":
         atoms += sum(2 * len(cell) for row in knowledge["cells"] for cell in row)
-    if proof["kind"] == "tangent":
+    if proof["kind"] in {"tangent", "divergence_single"}:
         return atoms
     return atoms * sum(len(leaf["centre"]) for leaf in proof["leaves"])
 
 
 def _describe(proof: dict[str, Any]) -> str:
-    if proof["kind"] == "tangent":
+    if proof["kind"] in {"tangent", "divergence_single"}:
         return "the multipliers, by weak duality, in ball arithmetic"
     return f"the cover of all shares by {len(proof['leaves'])} pieces, and the multipliers of each, in ball arithmetic"

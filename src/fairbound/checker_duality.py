@@ -95,7 +95,7 @@ def _atoms(
         raise RefusedError("general shifting needs a finite ceiling")
     if question["support"] != "any":
         raise RefusedError("observed support needs the losses themselves")
-    if kind == "mean":
+    if kind == "mean" or question["divergence"] == "total_variation":  # which knows no worst law with a variance
         both = [(mass * (top - mean) / top, arb(0)), (mass * mean / top, top)]
         return both, both, top
     variance, room = arb(knowledge["variance"][s][y]), top - mean
@@ -107,7 +107,7 @@ def _atoms(
     return both, both, top
 
 
-def _support(values: list[arb], skew: float | None) -> arb:
+def support(values: list[arb], skew: float | None) -> arb:
     """Return an upper bound of the largest <share, values> (section 5); every level t >= mean is valid."""
     most = values[0]
     for value in values[1:]:
@@ -129,8 +129,10 @@ def proved(case: Case, proof: dict[str, Any], claimed: float, reasons: list[str]
         if not case.general:
             raise RefusedError("a tangent proof is for general shifting with a common ceiling")
         bounds = [_tangent_bound(case, proof)]
+    elif proof["kind"] != "partition":
+        raise RefusedError(f"a proof of the kind {proof['kind']} is not one for Hellinger balls")
     else:
-        bounds = [_piece_bound(case, leaf, piece) for leaf, piece in _pieces(case, proof)]
+        bounds = [_piece_bound(case, leaf, piece) for leaf, piece in pieces(case, proof)]
     most = None
     for number, bound in enumerate(bounds):
         bound = bound.min(case.top)  # noqa: PLW2901 (no loss exceeds the largest ceiling)
@@ -169,11 +171,11 @@ def _tangent_bound(case: Case, proof: dict[str, Any]) -> arb:
             weight = probability / depth**2
             intercept += weight * (case.top - loss)
             slopes[y] += weight * ratio / share[y]
-    level = case.top + _support([sum((arb(v) for v in row), arb(0)) for row in phi], case.group_skew)
-    return _gain(case, level, intercept + _support(slopes, case.label_skew) if finite else None)
+    level = case.top + support([sum((arb(v) for v in row), arb(0)) for row in phi], case.group_skew)
+    return _gain(case, level, intercept + support(slopes, case.label_skew) if finite else None)
 
 
-def _pieces(case: Case, proof: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[list[arb]]]]:
+def pieces(case: Case, proof: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[list[arb]]]]:
     """Walk the tree of bisections: its leaves cover the root by construction, and the root covers all shares."""
     size = case.labels
     floor = fmpq(*float(proof["floor"]).as_integer_ratio())
@@ -230,15 +232,46 @@ def _piece_bound(case: Case, leaf: dict[str, Any], vertices: list[list[arb]]) ->
                     total += probability / (eta - loss)
         most = total if most is None else most.max(total)
     level = [sum((c * v for c, v in zip(centre, row, strict=True)), arb(0)) for row in w]
-    pulled = _support(omega, case.label_skew) if any(leaf["omega"]) else arb(0)
+    pulled = support(omega, case.label_skew) if any(leaf["omega"]) else arb(0)
     bound = None if most is None else most + pulled
     if bound is not None and bound.is_finite() and bound <= 0:  # G is positive: no admissible share lies in this piece
         return arb(0)
-    return _gain(case, _support(level, case.group_skew), bound)
+    return _gain(case, support(level, case.group_skew), bound)
 
 
-def witness_value(case: Case, witness: dict[str, Any], attained: float) -> float:  # noqa: PLR0912 (a list of checks)
-    """Check that the witness is what it claims to be and return its loss, rounded down (section 7)."""
+class Inventory:
+    """The masses of a witness beside those of P: pairs on the losses of P, the rest outside, and the expected loss."""
+
+    def __init__(self, case: Case, witness: dict[str, Any]) -> None:
+        self.pairs: list[tuple[arb, arb]] = []
+        self.stray, self.value = arb(0), arb(0)
+        masses = _cell_masses(case, witness)
+        for (s, y), atoms in case.lower.items():
+            mass = masses[s, y]
+            cell = (y, s) if case.turned else (s, y)
+            inside, unseen = witness["reweighting"][cell[0]][cell[1]], witness["unseen"][cell[0]][cell[1]]
+            if any(v < 0 for v in inside) or unseen < 0:
+                raise RefusedError(f"the witness has negative mass in cell {cell}")
+            if unseen > 0 and not (case.general or (s, y) in case.empty):
+                raise RefusedError(f"the witness puts mass outside the observed losses of cell {cell}")
+            if len(inside) < len(atoms) or any(v != 0 for v in inside[len(atoms) :]):
+                raise RefusedError(f"the witness does not fit the losses of cell {cell}")
+            total = sum((arb(v) for v in inside), arb(unseen))
+            if not total > 0:
+                raise RefusedError(f"the witness says nothing of cell {cell}")
+            for (probability, loss), conditional in zip(atoms, inside, strict=False):
+                if probability.is_zero() and conditional > 0:
+                    raise RefusedError(f"the witness puts mass on a loss that does not occur in cell {cell}")
+                held = mass * arb(conditional) / total
+                self.pairs.append((probability, held))
+                self.value += held * loss
+            outside = mass * arb(unseen) / total
+            self.stray += outside
+            self.value += outside * case.ceiling[s, y]
+
+
+def _cell_masses(case: Case, witness: dict[str, Any]) -> dict[tuple[int, int], arb]:
+    """Return the witness's cell masses: products of its shares, unless it is one without equal base rates."""
     names = ("label_mass", "group_mass") if case.turned else ("group_mass", "label_mass")
     shares = []
     for name, skew in zip(names, (case.group_skew, case.label_skew), strict=True):
@@ -251,31 +284,23 @@ def witness_value(case: Case, witness: dict[str, Any], attained: float) -> float
         if skew is not None and not max(witness[name]) - min(witness[name]) <= skew + float(ROUNDING):
             raise RefusedError(f"the witness's {name} breaks the skew limit")
         shares.append([v / total for v in values])
-    overlap, value = arb(0), arb(0)
-    for (s, y), atoms in case.lower.items():
-        mass = shares[0][s] * shares[1][y]
-        cell = (y, s) if case.turned else (s, y)
-        inside, unseen = witness["reweighting"][cell[0]][cell[1]], witness["unseen"][cell[0]][cell[1]]
-        if any(v < 0 for v in inside) or unseen < 0:
-            raise RefusedError(f"the witness has negative mass in cell {cell}")
-        if unseen > 0 and not (case.general or (s, y) in case.empty):
-            raise RefusedError(f"the witness puts mass outside the observed losses of cell {cell}")
-        if len(inside) < len(atoms) or any(v != 0 for v in inside[len(atoms) :]):
-            raise RefusedError(f"the witness does not fit the losses of cell {cell}")
-        total = sum((arb(v) for v in inside), arb(unseen))
-        if not total > 0:
-            raise RefusedError(f"the witness says nothing of cell {cell}")
-        for (probability, loss), conditional in zip(atoms, inside, strict=False):
-            if probability.is_zero() and conditional > 0:
-                raise RefusedError(f"the witness puts mass on a loss that does not occur in cell {cell}")
-            overlap += (probability * mass * arb(conditional) / total).sqrt() if conditional > 0 else arb(0)
-            value += mass * arb(conditional) / total * loss
-        value += mass * arb(unseen) / total * case.ceiling[s, y]
-    if not overlap >= case.tau - arb(ROUNDING):
-        missing = float((case.tau - overlap).upper())
-        raise RefusedError(
-            f"the witness is outside the ball: its affinity misses what the radius asks for by {missing:.3g}"
-        )
+    table = witness["mass"]
+    if table is None:
+        return {(s, y): shares[0][s] * shares[1][y] for s, y in case.ceiling}
+    masses = {(s, y): arb(table[y][s] if case.turned else table[s][y]) for s, y in case.ceiling}
+    total = sum(masses.values(), arb(0))
+    if not abs(total - 1) <= arb(ROUNDING):
+        raise RefusedError("the witness's mass does not add up to one")
+    for side, kept in enumerate(shares):
+        for at, share in enumerate(kept):
+            row = sum((mass for cell, mass in masses.items() if cell[side] == at), arb(0))
+            if not abs(row - share) <= arb(ROUNDING):
+                raise RefusedError(f"the witness's {names[side]} is not that of its cells")
+    return {cell: mass / total for cell, mass in masses.items()}
+
+
+def check_attained(case: Case, value: arb, attained: float) -> float:
+    """Check that the witness's loss is the attained loss claimed and return it, rounded down."""
     if not value >= arb(attained) - arb(ROUNDING) * case.top:
         raise RefusedError(
             f"the witness's loss is {float(value.mid())!r}, less than the attained loss {attained!r} claimed"
@@ -283,3 +308,15 @@ def witness_value(case: Case, witness: dict[str, Any], attained: float) -> float
     if not value <= arb(attained) + arb(UNDERSTATED) * case.top:
         raise RefusedError(f"the witness's loss is {float(value.mid())!r}, not the attained loss {attained!r} claimed")
     return -rounded_up(-value)
+
+
+def witness_value(case: Case, witness: dict[str, Any], attained: float) -> float:
+    """Check that the witness is what it claims to be and return its loss, rounded down (section 7)."""
+    found = Inventory(case, witness)
+    overlap = sum(((p * q).sqrt() for p, q in found.pairs if not q.is_zero()), arb(0))
+    if not overlap >= case.tau - arb(ROUNDING):
+        missing = float((case.tau - overlap).upper())
+        raise RefusedError(
+            f"the witness is outside the ball: its affinity misses what the radius asks for by {missing:.3g}"
+        )
+    return check_attained(case, found.value, attained)

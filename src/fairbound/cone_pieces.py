@@ -13,14 +13,16 @@ come out. The program's own multipliers are the shares of a relaxed worst case i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from fairbound.arrays import Floats, Integers
-from fairbound.divergences import CHI_SQUARED, KULLBACK_LEIBLER, TOTAL_VARIATION, Divergence
+from fairbound.divergences import KULLBACK_LEIBLER, TOTAL_VARIATION, Divergence
 from fairbound.errors import InputError
 from fairbound.problem import Atoms, Problem
 
@@ -63,29 +65,79 @@ class Multipliers:
     label_share: Floats
 
 
-class _Rows:
-    """The rows of a program, collected as triplets: ``right - matrix · x`` has to lie in the cones."""
+Entry = tuple[Integers, Integers, Floats]
+
+
+class _Program:
+    """A program as it grows: columns with their costs, and rows: ``right - matrix · x`` has to lie in the cones."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self._parts: list[tuple[Integers, Integers, Floats]] = []
+        self._costs: list[Floats] = []
+        self._entries: list[Entry] = []
         self._right: list[Floats] = []
+        self.columns = 0
+        self.rows = 0
 
-    def add(self, right: Floats, *entries: tuple[Integers, Integers, Floats]) -> slice:
-        """Add rows with these right-hand sides; entries are (row within the block, column, value)."""
-        for row, column, value in entries:
-            shape = np.broadcast_shapes(np.shape(row), np.shape(column), np.shape(value))
-            spread = (np.broadcast_to(part, shape).reshape(-1) for part in (row, column, value))
-            first, second, third = spread
-            self._parts.append((first + self.count, second, third))
-        self._right.append(np.asarray(right, dtype=np.float64))
-        start, self.count = self.count, self.count + len(right)
-        return slice(start, self.count)
+    def add_columns(self, cost: Floats | float, count: int) -> Integers:
+        """Add variables; return where they are."""
+        self._costs.append(np.full(count, cost, dtype=np.float64))
+        self.columns += count
+        return np.arange(self.columns - count, self.columns)
 
-    def assembled(self) -> tuple[Integers, Integers, Floats, Floats]:
-        """Return rows, columns, values and right-hand sides."""
-        row, column, value = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
-        return row, column, value, np.concatenate(self._right)
+    def add_rows(self, right: Floats, *entries: Entry) -> slice:
+        """Add rows with these right-hand sides; entries are (row within the block, column, value), alike in shape."""
+        self._entries += [(row + self.rows, column, value) for row, column, value in entries]
+        self._right.append(right)
+        self.rows += len(right)
+        return slice(self.rows - len(right), self.rows)
+
+    def solve(self, cones: Callable[[ModuleType], list[Any]]) -> tuple[Floats, Floats]:
+        """Return the variables, and the multipliers of the rows."""
+        clarabel, sparse = conic_solver()
+        row, column, value = (
+            np.concatenate([part.reshape(-1) for part in parts]) for parts in zip(*self._entries, strict=True)
+        )
+        size = self.columns
+        matrix = sparse.csc_matrix((value, (row, column)), shape=(self.rows, size))
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = ACCURACY
+        cost, right = np.concatenate(self._costs), np.concatenate(self._right)
+        empty = sparse.csc_matrix((size, size))
+        solution = clarabel.DefaultSolver(empty, cost, matrix, right, cones(clarabel), settings).solve()
+        return np.array(solution.x), np.array(solution.z)
+
+
+def _alike(rows: Integers, columns: Integers | np.int64, value: float) -> Entry:
+    """Return entries of one value."""
+    return rows, np.broadcast_to(columns, rows.shape), np.full(rows.shape, value)
+
+
+def _support_rows(program: _Program, of: Entry, size: int, skew: float | None) -> tuple[slice, slice | None]:
+    """Add ``sigma(v)`` to the cost (docs/theory.md, section 5); ``of`` are the entries of v, a row for each share.
+
+    Without a limit it is a level above all of v. With one it is a level above their mean, and the excess over it. The
+    multipliers of the rows that are returned, with the second's divided by the size, are the shares that attain it.
+    """
+    own = np.arange(size)
+    level = program.add_columns(1.0, 1)
+    above = [of, _alike(own, level, -1.0)]
+    if skew is None:
+        return program.add_rows(np.zeros(size), *above), None
+    excess = program.add_columns(skew, size)
+    shares = program.add_rows(np.zeros(size), *above, _alike(own, excess, -1.0))
+    program.add_rows(np.zeros(size), _alike(own, excess, -1.0))
+    mean = (np.zeros_like(of[0]), of[1], of[2] / size)
+    return shares, program.add_rows(np.zeros(1), mean, _alike(np.zeros(1, dtype=np.int64), level, -1.0))
+
+
+def _eta(rows: Integers, cells: tuple[Integers, Integers], w: Integers, tilt: Floats, sign: float) -> list[Entry]:
+    """Return entries of ``sign · eta(r^j) = sign · (w_sy - <r^j - r0, w_s>)`` for cells (s, y); rows are (m, n)."""
+    group, label = cells
+    shape = (*rows.shape, w.shape[1])
+    across = np.broadcast_to(w[group], shape)
+    pulled = np.broadcast_to(-sign * tilt[:, None, :], shape)
+    return [_alike(rows, w[group, label], sign), (np.broadcast_to(rows[..., None], shape), across, pulled)]
 
 
 @dataclass(frozen=True)
@@ -96,164 +148,114 @@ class ConePieces:
     divergence: Divergence
 
     @cached_property
-    def _atoms(self) -> tuple[Integers, Integers, Floats, Floats]:
-        """Group, label, probability and loss of every atom, merged where there are many."""
+    def _atoms(self) -> tuple[tuple[Integers, Integers], Floats, Floats]:
+        """Cell (group and label), probability and loss of every atom, merged where there are many."""
         atoms = merged(self.problem.upper, MOST_ATOMS)
         s, y, a = np.nonzero(atoms.probability > 0)
-        return s, y, atoms.probability[s, y, a], atoms.loss[s, y, a] / self.problem.scale
+        return (s, y), atoms.probability[s, y, a], atoms.loss[s, y, a] / self.problem.scale
 
-    def solve(self, rho: float, vertices: Floats, cap: float) -> Multipliers:  # noqa: PLR0915 (one program, row by row)
+    def solve(self, rho: float, vertices: Floats, cap: float) -> Multipliers:
         """Solve for one piece; ``cap`` limits lam."""
-        clarabel, sparse = conic_solver()
-        problem, divergence = self.problem, self.divergence
+        problem = self.problem
         groups, labels = problem.groups, problem.labels
-        S, C, m = groups.size, labels.size, len(vertices)
-        group, label, probability, loss = self._atoms
-        n = len(loss)
+        corners = len(vertices)
         centre = vertices.mean(axis=0)
-        dualised = labels.limited and C > 2 and m > 1
+        program = _Program()
+        w = program.add_columns(0.0, groups.size * labels.size).reshape(groups.size, labels.size)
+        lam = program.add_columns(rho - self.divergence.rest, 1)
+        most = program.add_columns(1.0, 1)
+        level = (np.broadcast_to(np.arange(groups.size)[:, None], w.shape), w, np.broadcast_to(centre, w.shape))
+        shares, mean = _support_rows(program, level, groups.size, None if groups.skew is None else groups.width)
+        two = np.arange(2)
+        program.add_rows(np.array([-SMALLEST_LAM, cap]), (two, np.broadcast_to(lam, 2), np.array([-1.0, 1.0])))
 
-        # Columns: w, lam, level, G; then the parts of limits; then e for every vertex and atom.
-        lam_at, level_at, most_at = S * C, S * C + 1, S * C + 2
-        size = S * C + 3
-        beta_at, size = size, size + (S if groups.limited else 0)
-        pull_at, size = size, size + (2 * C + 1 if dualised else 0)
-        grown_at, size = size, size + m * n
-        above_at, size = size, size + (m * n if divergence is CHI_SQUARED else 0)
-        cost = np.zeros(size)
-        cost[[lam_at, level_at, most_at]] = rho - divergence.rest, 1.0, 1.0
+        _, probability, _ = self._atoms
+        grown = program.add_columns(0.0, corners * len(probability)).reshape(corners, -1)
+        each = np.arange(corners)
+        rows = np.broadcast_to(each[:, None], grown.shape)
+        epigraph = [(rows, grown, np.broadcast_to(probability, grown.shape)), _alike(each, most, -1.0)]
+        omega = None
+        if labels.limited and labels.size > 2 and corners > 1:
+            omega = self._label_limit(program)
+            rows = np.broadcast_to(each[:, None], vertices.shape)
+            epigraph.append((rows, np.broadcast_to(omega, vertices.shape), -vertices))
+        weights = program.add_rows(np.zeros(corners), *epigraph)
+        cones = self._conjugates(program, w, lam, grown, vertices - centre)
 
-        rows = _Rows()
-        every = np.arange(S)
-        w_of = every[:, None] * C + np.arange(C)  # columns of w_s
-        if groups.skew is None:
-            shares = rows.add(
-                np.zeros(S), (every[:, None], w_of, np.tile(centre, (S, 1))), (every, np.full(S, level_at), -np.ones(S))
-            )
-            mean_row = None
-        else:
-            beta = beta_at + every
-            cost[beta] = groups.width
-            shares = rows.add(
-                np.zeros(S),
-                (every[:, None], w_of, np.tile(centre, (S, 1))),
-                (every, np.full(S, level_at), -np.ones(S)),
-                (every, beta, -np.ones(S)),
-            )
-            rows.add(np.zeros(S), (every, beta, -np.ones(S)))
-            zero = np.zeros((S, C), dtype=np.int64)
-            mean_row = rows.add(
-                np.zeros(1), (zero, w_of, np.tile(centre / S, (S, 1))), (np.zeros(1, int), np.array([level_at]), -1.0)
-            )
-        corner = np.arange(m)
-        grown = grown_at + np.arange(m * n).reshape(m, n)
-        epigraph = [
-            (corner[:, None], grown, np.tile(probability, (m, 1))),
-            (corner, np.full(m, most_at), -np.ones(m)),
-        ]
-        if dualised:
-            epigraph.append((corner[:, None], pull_at + np.arange(C)[None], -vertices))
-        weights = rows.add(np.zeros(m), *epigraph)
-        rows.add(np.array([-SMALLEST_LAM, cap]), (np.arange(2), np.full(2, lam_at), np.array([-1.0, 1.0])))
-        if dualised:
-            self._label_rows(rows, cost, pull_at)
-
-        tilt = vertices - centre
-        if divergence is TOTAL_VARIATION:  # eta_i(r^j) + lam >= c_i
-            cells = np.arange(m * S * C).reshape(m, S, C)
-            rows.add(
-                -np.tile(problem.ceiling.reshape(-1) / problem.scale, m),
-                *_eta(cells, w_of, tilt, -1.0),
-                (cells, np.full(cells.shape, lam_at), -np.ones(cells.shape)),
-            )
-        elif (problem.mass == 0).any():  # multipliers of empty cells may fall without limit
-            s, y = np.nonzero(problem.mass == 0)
-            here = np.arange(m * len(s)).reshape(m, len(s))
-            rows.add(np.full(m * len(s), DEEPEST), *_eta_of(here, s, y, tilt, -1.0, C))
-        atom = np.arange(m * n).reshape(m, n)
-        eta = _eta_of(atom, group, label, tilt, -1.0, C)
-        each = np.tile(loss, m)
-        if divergence is TOTAL_VARIATION:
-            rows.add(-each, *eta, (atom, grown, -np.ones((m, n))))
-            rows.add(np.zeros(m * n), (atom, grown, -np.ones((m, n))))
-        elif divergence is CHI_SQUARED:
-            above = above_at + np.arange(m * n).reshape(m, n)
-            both = [(atom, above, -np.ones((m, n))), (atom, np.full((m, n), lam_at), np.full((m, n), 2.0))]
-            rows.add(-each, *eta, *both)
-        cones = [clarabel.NonnegativeConeT(rows.count)]
-        ones = np.ones((m, n))
-        if divergence is KULLBACK_LEIBLER:  # lam exp((l - eta) / lam) <= e
-            right = np.zeros((m, n, 3))
-            right[..., 0] = loss
-            rows.add(
-                right.reshape(-1),
-                *_eta_of(3 * atom, group, label, tilt, 1.0, C),
-                (3 * atom + 1, np.full((m, n), lam_at), -ones),
-                (3 * atom + 2, grown, -ones),
-            )
-            cones += [clarabel.ExponentialConeT()] * (m * n)
-        elif divergence is CHI_SQUARED:  # above^2 <= 4 lam e
-            rows.add(
-                np.zeros(3 * m * n),
-                (3 * atom, np.full((m, n), lam_at), -ones),
-                (3 * atom, grown, -ones),
-                (3 * atom + 1, above, -ones),
-                (3 * atom + 2, np.full((m, n), lam_at), -ones),
-                (3 * atom + 2, grown, ones),
-            )
-            cones += [clarabel.SecondOrderConeT(3)] * (m * n)
-
-        row, column, value, right = rows.assembled()
-        matrix = sparse.csc_matrix((value, (row, column)), shape=(rows.count, size))
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = ACCURACY
-        solution = clarabel.DefaultSolver(
-            sparse.csc_matrix((size, size)), cost, matrix, right, cones, settings
-        ).solve()
-        x, z = np.array(solution.x), np.array(solution.z)
-        k = z[shares] if mean_row is None else z[shares] + z[mean_row] / S
+        x, z = program.solve(cones)
+        k = z[shares] if mean is None else z[shares] + z[mean] / groups.size
         theta = np.maximum(z[weights], 0.0)
         total = theta.sum()
-        theta = theta / total if np.isfinite(total) and total > 0 else np.full(m, 1.0 / m)
+        theta = theta / total if np.isfinite(total) and total > 0 else np.full(corners, 1.0 / corners)
         scale = problem.scale
-        omega = x[pull_at : pull_at + C] * scale if dualised else np.zeros(C)
-        return Multipliers(x[: S * C].reshape(S, C) * scale, centre, omega, x[lam_at] * scale, k, theta @ vertices)
+        pull = np.zeros(labels.size) if omega is None else x[omega] * scale
+        return Multipliers(x[w] * scale, centre, pull, float(x[lam[0]]) * scale, k, theta @ vertices)
 
-    def _label_rows(self, rows: _Rows, cost: Floats, at: int) -> None:
-        """Add sigma_R(omega): a level t >= mean(omega), and the excess over it."""
-        C = self.problem.labels.size
-        own = np.arange(C)
-        omega, excess, level = at + own, at + C + own, at + 2 * C
-        cost[excess], cost[level] = self.problem.labels.width, 1.0
-        rows.add(np.zeros(C), (own, omega, np.ones(C)), (own, np.full(C, level), -np.ones(C)), (own, excess, -np.ones(C)))
-        rows.add(np.zeros(C), (own, excess, -np.ones(C)))
-        first = np.zeros(C, dtype=np.int64)
-        rows.add(np.zeros(1), (first, omega, np.full(C, 1.0 / C)), (first[:1], np.array([level]), -np.ones(1)))
-        rows.add(np.full(C, PULL), (own, omega, np.ones(C)))
-        rows.add(np.full(C, PULL), (own, omega, -np.ones(C)))
+    def _label_limit(self, program: _Program) -> Integers:
+        """Add omega and its cost sigma_R(omega)."""
+        labels = self.problem.labels
+        own = np.arange(labels.size)
+        omega = program.add_columns(0.0, labels.size)
+        _support_rows(program, (own, omega, np.ones(labels.size)), labels.size, labels.width)
+        for sign in (1.0, -1.0):
+            program.add_rows(np.full(labels.size, PULL), _alike(own, omega, sign))
+        return omega
 
+    def _conjugates(
+        self, program: _Program, w: Integers, lam: Integers, grown: Integers, tilt: Floats
+    ) -> Callable[[ModuleType], list[Any]]:
+        """Add ``grown >= g(l - eta)`` and the ceilings; return the cones of all rows.
 
-def _eta(rows: Integers, w_of: Integers, tilt: Floats, sign: float) -> list[tuple[Integers, Integers, Floats]]:
-    """Return entries of ``sign · eta_sy(r^j)`` for all cells; rows have shape (m, S, C)."""
-    _, S, C = rows.shape
-    group, label = np.divmod(np.arange(S * C), C)
-    return _eta_of(rows.reshape(len(rows), -1), group, label, tilt, sign, C)
+        Linear rows come first. Kullback-Leibler: ``lam exp((l - eta) / lam) <= grown``. Chi-squared, with another
+        variable ``above >= l - eta + 2 lam``: ``above^2 <= 4 lam grown``.
+        """
+        divergence = self.divergence
+        cells, _, loss = self._atoms
+        count = grown.size
+        atom = np.arange(count).reshape(grown.shape)
+        each = np.tile(loss, len(grown))
+        self._cell_limits(program, w, lam, tilt)
+        if divergence is KULLBACK_LEIBLER:
+            linear = program.rows
+            right = np.zeros((count, 3))
+            right[:, 0] = each
+            curved = [_alike(3 * atom + 1, lam, -1.0), _alike(3 * atom + 2, grown, -1.0)]
+            program.add_rows(right.reshape(-1), *_eta(3 * atom, cells, w, tilt, 1.0), *curved)
+            return lambda solver: [solver.NonnegativeConeT(linear), *[solver.ExponentialConeT()] * count]
+        eta = _eta(atom, cells, w, tilt, -1.0)
+        if divergence is TOTAL_VARIATION:
+            program.add_rows(-each, *eta, _alike(atom, grown, -1.0))
+            program.add_rows(np.zeros(count), _alike(atom, grown, -1.0))
+            linear = program.rows
+            return lambda solver: [solver.NonnegativeConeT(linear)]
+        above = program.add_columns(0.0, count).reshape(grown.shape)
+        program.add_rows(-each, *eta, _alike(atom, lam, 2.0), _alike(atom, above, -1.0))
+        linear = program.rows
+        longest = [_alike(3 * atom, lam, -1.0), _alike(3 * atom, grown, -1.0)]
+        others = [_alike(3 * atom + 1, above, -1.0), _alike(3 * atom + 2, lam, -1.0), _alike(3 * atom + 2, grown, 1.0)]
+        program.add_rows(np.zeros(3 * count), *longest, *others)
+        return lambda solver: [solver.NonnegativeConeT(linear), *[solver.SecondOrderConeT(3)] * count]
 
-
-def _eta_of(
-    rows: Integers, group: Integers, label: Integers, tilt: Floats, sign: float, C: int
-) -> list[tuple[Integers, Integers, Floats]]:
-    """Return entries of ``sign · eta(r^j) = sign · (w_sy - <r^j - r0, w_s>)`` for cells; rows have shape (m, n)."""
-    m, n = rows.shape
-    own = np.tile(group * C + label, (m, 1))
-    across = np.broadcast_to((group * C)[None, :, None] + np.arange(C), (m, n, C))
-    pulled = np.broadcast_to(-sign * tilt[:, None, :], (m, n, C))
-    return [(rows, own, np.full((m, n), sign)), (rows[..., None], across, pulled)]
+    def _cell_limits(self, program: _Program, w: Integers, lam: Integers, tilt: Floats) -> None:
+        """Keep ``eta_i(r^j) + lam >= c_i`` where Q may leave P's support; else only keep empty cells from falling."""
+        problem = self.problem
+        if self.divergence.escapes:
+            group, label = np.nonzero(np.ones(w.shape))
+            least = problem.ceiling.reshape(-1) / problem.scale
+        else:
+            group, label = np.nonzero(problem.mass == 0)
+            least = np.full(len(group), -DEEPEST)
+        if not len(group):
+            return
+        rows = np.arange(len(tilt) * len(group)).reshape(len(tilt), -1)
+        entries = _eta(rows, (group, label), w, tilt, -1.0)
+        if self.divergence.escapes:
+            entries.append(_alike(rows, lam, -self.divergence.escape))
+        program.add_rows(-np.tile(least, len(tilt)), *entries)
 
 
 def merged(atoms: Atoms, most: int) -> Atoms:
-    """Merge neighbouring losses of a cell, so that none has more than ``most``: two for many, with mean and variance."""
+    """Merge neighbouring losses of a cell into at most ``most``: two for many, with their mean and variance."""
     s, c, places = atoms.probability.shape
     if places <= most:
         return atoms

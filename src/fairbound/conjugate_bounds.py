@@ -75,7 +75,7 @@ def moving_bound(
 def single_bound(problem: Problem, divergence: Divergence, rho: Floats, eta: Floats, lam: Floats) -> Floats:
     """Bound the loss over all Q in the ball, equal base rates or not, from any ``eta`` and ``lam``, shapes (N,).
 
-        eta + lam (rho - rest) + E_P[ g(l - eta) ],      provided eta >= c - lam f'(inf) for the largest ceiling c.
+    eta + lam (rho - rest) + E_P[ g(l - eta) ],      provided eta >= c - lam f'(inf) for the largest ceiling c.
     """
     atoms = problem.upper
     held = (lam > 1.0 / MOST) & (lam < MOST) & (np.abs(eta) < MOST)

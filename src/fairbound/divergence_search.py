@@ -149,10 +149,10 @@ class DivergenceSearch:
         pieces.bound[left] = np.minimum(bound, pieces.bound[left])
         for index in left[pieces.bound[left] > enough]:
             vertices = self._shares(pieces.corners[index])
-            best, (bound, w, lam) = self._program(rho, vertices, enough)
+            best, (proved, w, lam) = self._program(rho, vertices, enough)
             pieces.guess[index] = best.label_share
-            if bound < pieces.bound[index]:
-                pieces.bound[index] = bound
+            if proved < pieces.bound[index]:
+                pieces.bound[index] = proved
                 pieces.w[index], pieces.centre[index], pieces.omega[index] = w, best.centre, best.omega
                 pieces.lam[index] = lam
 
@@ -206,7 +206,7 @@ class DivergenceSearch:
             if not (np.isfinite(k).all() and np.maximum(k, 0.0).any()):
                 continue
             found = self._attaining.witness(rho, k, spot)
-            if found.loss > witness.loss and found.distance <= rho:
+            if found.loss > witness.loss:
                 witness = found
         return witness
 
@@ -223,10 +223,9 @@ class DivergenceSearch:
     def _without_equal_rates(self, rho: float) -> Found:
         """Bound the loss over the whole ball from the multipliers of its worst distribution."""
         eta, lam = single_multipliers(self.divergence, Ground.of(self.problem, self.divergence, upper=True), rho)
-        eta = eta + self.problem.scale * SHIFTS
-        lam = np.full(len(SHIFTS), lam)
-        bound = single_bound(self.problem, self.divergence, np.full(len(SHIFTS), rho), eta, lam)
+        tried = eta + self.problem.scale * SHIFTS
+        radii, steep = np.full(len(SHIFTS), rho), np.full(len(SHIFTS), lam)
+        bound = single_bound(self.problem, self.divergence, radii, tried, steep)
         best = int(bound.argmin())
-        proof = SingleProof(float(eta[best]), float(lam[best]))
+        proof = SingleProof(float(tried[best]), lam)
         return Found(float(bound[best]), self._attaining.free_witness(rho), proof)
-

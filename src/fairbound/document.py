@@ -138,7 +138,7 @@ def write_witness(witness: Witness, population: Population, *, fair: bool) -> di
     return {
         "group_mass": witness.group_mass.tolist(),
         "label_mass": witness.label_mass.tolist(),
-        **({} if fair else {"mass": witness.mass.tolist()}),
+        "mass": None if fair else witness.mass.tolist(),
         "unseen": witness.unseen.tolist(),
         "reweighting": [
             [part[some].tolist() for part, some in zip(row, used, strict=True)]
@@ -153,7 +153,7 @@ def read_witness(document: dict[str, Any], loss: float, question: dict[str, Any]
     width = max(1, *(len(cell) for row in cells for cell in row))
     inside = np.array([[cell + [0.0] * (width - len(cell)) for cell in row] for row in cells], dtype=np.float64)
     k, r = _floats(document["group_mass"]), _floats(document["label_mass"])
-    mass = _floats(document["mass"]) if "mass" in document else k[:, None] * r
+    mass = k[:, None] * r if document["mass"] is None else _floats(document["mass"])
     divergence, rho = DIVERGENCES[question["divergence"]], float(question["rho"])
     distance = None if divergence is HELLINGER else rho
     return Witness(k, r, mass, inside, _floats(document["unseen"]), loss, affinity_at(divergence, rho), distance)

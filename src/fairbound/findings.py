@@ -12,10 +12,13 @@ from fairbound.certificate import Certificate
 from fairbound.checker import Verification, verify
 from fairbound.curve import CertificateCurve
 from fairbound.digits import radius_down
+from fairbound.divergences import DIVERGENCES
 from fairbound.errors import InputError
 from fairbound.marginals import MarginalSet
 from fairbound.nearest import nearest_shares
+from fairbound.nearest_product import nearest_product
 from fairbound.population import Population
+from fairbound.question import without_variance
 from fairbound.reader import CURVE_FORMAT, read_format
 
 #: Cells with fewer rows are named: their share and their mean loss rest on little.
@@ -40,7 +43,7 @@ class Findings:
     infeasible
         Radii that the document calls infeasible, sorted.
     distance
-        Hellinger distance to the nearest distribution in question, computed anew from the statistics; of a sample, the
+        Distance to the nearest distribution in question, computed anew from the statistics; of a sample, the
         smallest radius at which something remains to certify.
     verification
         What the checker says.
@@ -111,14 +114,18 @@ def examine(source: object) -> Findings:
 
 def _least_radius(c: Certificate) -> float:
     """Return the smallest radius at which there is something to certify."""
+    if not c.fair:
+        return 0.0
     mass = (c.population if c.stand_in is None else c.stand_in.population).mass
     limits = MarginalSet(mass.shape[0], c.group_skew), MarginalSet(mass.shape[1], c.label_skew)
+    if c.divergence != "hellinger":
+        return nearest_product(DIVERGENCES[c.divergence], mass, *limits).distance
     near = nearest_shares(mass, *limits).distance
     return near if c.stand_in is None else c.stand_in.least_radius(near)
 
 
 def _question(c: Certificate) -> tuple[Hashable, ...]:
-    return c.shift, c.support, c.empty_cells, c.group_skew, c.label_skew, c.assumptions
+    return c.divergence, c.fair, c.shift, c.support, c.empty_cells, c.group_skew, c.label_skew, c.assumptions
 
 
 def counts_rows(population: Population) -> bool:
@@ -142,6 +149,8 @@ def worst_losses(certificates: tuple[Certificate, ...]) -> list[Floats] | None:
     """
     first = certificates[0]
     known = first.population if first.stand_in is None else first.stand_in.population
+    if first.divergence == "total_variation":
+        known = without_variance(known)
     try:
         problem = known.problem(first.shift, first.support, first.empty_cells, first.group_skew, first.label_skew)
     except InputError:

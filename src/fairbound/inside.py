@@ -81,8 +81,10 @@ def measure(divergence: Divergence, ground: Ground, atoms: Floats, unseen: Float
     ratio = atoms / np.where(some, ground.probability, 1.0)
     inner = np.where(some, ground.probability * divergence.cost(ratio), 0.0).sum(axis=(-3, -2, -1))
     stray = np.where(some, 0.0, atoms).sum(axis=(-3, -2, -1)) + unseen.sum(axis=(-2, -1))
-    return inner + np.where(stray > 0, divergence.escape * stray, 0.0) if divergence.escapes else np.where(
-        stray > 0, np.inf, inner
+    return (
+        inner + np.where(stray > 0, divergence.escape * stray, 0.0)
+        if divergence.escapes
+        else np.where(stray > 0, np.inf, inner)
     )
 
 
@@ -157,12 +159,12 @@ def _tilted(ground: Ground, mass: Floats) -> Callable[[float], Floats]:
 
 def _cut_off(ground: Ground, mass: Floats) -> Callable[[float], Floats]:
     """Chi-squared: ``q = p max(0, s l - nu)`` in every cell; nu from sums over its largest losses."""
-    depth = np.where(ground.probability > 0, ground.loss - ground.top[..., None], -np.inf)
-    order = np.argsort(-depth, axis=2, kind="stable")  # the largest losses first
+    used = ground.probability > 0
+    depth = np.where(used, ground.loss - ground.top[..., None], 0.0)
+    order = np.argsort(np.where(used, -depth, np.inf), axis=2, kind="stable")  # the largest losses first
     share = np.take_along_axis(ground.probability, order, 2)
     place = np.take_along_axis(depth, order, 2)
     some = share > 0
-    place = np.where(some, place, 0.0)
     held = np.cumsum(share, axis=2)
     moment = np.cumsum(share * place, axis=2)
 
@@ -171,8 +173,7 @@ def _cut_off(ground: Ground, mass: Floats) -> Callable[[float], Floats]:
         inside = some & (steepness * place >= levels)
         last = np.maximum(inside.sum(axis=2) - 1, 0)
         level = np.take_along_axis(levels, last[..., None], 2)
-        above = np.where(ground.probability > 0, np.maximum(0.0, steepness * depth - level), 0.0)
-        raw = ground.probability * above
+        raw = ground.probability * np.maximum(0.0, steepness * depth - level)
         total = raw.sum(axis=2)
         return raw * (mass / np.where(total > 0, total, 1.0))[..., None]
 

@@ -48,8 +48,8 @@ def best_groups(divergence: Divergence, mass: Floats, r: Floats, groups: Margina
     fill = _filled if divergence is TOTAL_VARIATION else _weighed
     count, size = len(r), groups.size
     if groups.skew is None or size == 2:
-        low = 0.0 if groups.skew is None else max(0.0, 0.5 - 0.5 * groups.skew)
-        return fill(divergence, mass, r, np.full(count, low), groups.width)
+        least = 0.0 if groups.skew is None else max(0.0, 0.5 - 0.5 * groups.skew)
+        return fill(divergence, mass, r, np.full(count, least), groups.width)
     free = fill(divergence, mass, r, np.zeros(count), 1.0)
     if (np.ptp(free, axis=1) <= groups.skew).all():
         return free
@@ -112,7 +112,9 @@ def _filled(divergence: Divergence, mass: Floats, r: Floats, low: Floats, width:
     turns = np.take_along_axis(turns, order, 2)
     slope = np.cumsum(np.take_along_axis(np.broadcast_to(r[:, None], turns.shape), order, 2), axis=2)
     least, most = low[:, None, None], (low + width)[:, None, None]
-    ends = np.clip(np.concatenate([np.zeros((count, size, 1)), turns, np.full((count, size, 1), np.inf)], 2), least, most)
+    ends = np.clip(
+        np.concatenate([np.zeros((count, size, 1)), turns, np.full((count, size, 1), np.inf)], 2), least, most
+    )
     length = np.diff(ends, axis=2).reshape(count, -1)
     price = np.concatenate([np.zeros((count, size, 1)), slope], axis=2).reshape(count, -1)
     cheap = np.argsort(price, axis=1, kind="stable")
@@ -127,8 +129,8 @@ def _filled(divergence: Divergence, mass: Floats, r: Floats, low: Floats, width:
 def nearest_product(divergence: Divergence, mass: Floats, groups: MarginalSet, labels: MarginalSet) -> NearestFair:
     """Search for the nearest distribution with equal base rates; the distance of the one found is rounded up."""
     if labels.size > groups.size:
-        turned = nearest_product(divergence, mass.T, labels, groups)
-        return NearestFair(turned.distance, turned.label_mass, turned.group_mass)
+        other = nearest_product(divergence, mass.T, labels, groups)
+        return NearestFair(other.distance, other.label_mass, other.group_mass)
     r = _starts(mass, groups, labels)
     value, k, r = _judged(divergence, mass, r, groups, labels)
     best = np.argsort(value, kind="stable")[: FOLLOWED_IN_LIMITS if groups.limited else FOLLOWED]
@@ -139,7 +141,9 @@ def nearest_product(divergence: Divergence, mass: Floats, groups: MarginalSet, l
         better = found[0] < value
         if not better.any():
             break
-        value, k, r = (np.where(better.reshape(-1, *[1] * (a.ndim - 1)), b, a) for a, b in zip((value, k, r), found, strict=True))
+        value, k, r = (
+            np.where(better.reshape(-1, *[1] * (a.ndim - 1)), b, a) for a, b in zip((value, k, r), found, strict=True)
+        )
     if labels.size <= MOST_PAIRED:
         value, k, r = _paired(divergence, mass, (value, k, r), groups, labels)
     winner = int(np.argmin(value))
@@ -159,8 +163,7 @@ def _starts(mass: Floats, groups: MarginalSet, labels: MarginalSet) -> Floats:
         more = np.stack([first, 1.0 - first], axis=1)
     else:
         more = np.random.default_rng(0).dirichlet(np.ones(size), STARTS)
-    share = labels.inside(np.concatenate([*known, more]))
-    return share
+    return labels.inside(np.concatenate([*known, more]))
 
 
 def _judged(

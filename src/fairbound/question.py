@@ -90,7 +90,7 @@ class Question:
         return "label" if groups.size >= labels.size else "group"
 
     def answers(self, rhos: Floats, target: float | None = None) -> list[Answer]:
-        """Solve for feasible radii; searches of other divergences may stop when it is plain whether a target is kept."""
+        """Solve for feasible radii; some searches stop as soon as it is plain whether the bound keeps a target."""
         if self.stand_in is not None:
             rhos = np.maximum(self.stand_in.radius(rhos), self.nearest.distance)
         axis = self._axis
@@ -338,7 +338,9 @@ def _check_divergence(
         raise InputError(message)
     if divergence is HELLINGER:
         if not fair:
-            message = "fair=False needs another divergence than 'hellinger'; use 'total_variation', 'kl' or 'chi_squared'"
+            message = (
+                "fair=False needs another divergence than 'hellinger'; use 'total_variation', 'kl' or 'chi_squared'"
+            )
             raise InputError(message)
         return
     if confidence is not None:
@@ -349,7 +351,9 @@ def _check_divergence(
         )
         raise InputError(message)
     if not fair and any(skew is not None for skew in skews):
-        message = "group_skew and label_skew limit the shares of a Q with equal base rates; leave them out with fair=False"
+        message = (
+            "group_skew and label_skew limit the shares of a Q with equal base rates; leave them out with fair=False"
+        )
         raise InputError(message)
 
 

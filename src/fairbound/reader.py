@@ -30,6 +30,11 @@ FORMAT = "fairbound-certificate"
 CURVE_FORMAT = "fairbound-curve"
 VERSION = "1.1.0"
 
+#: The divergences that are at most one, and those that have no largest value.
+UNIT_RANGE = ("hellinger", "total_variation")
+UNLIMITED = ("kl", "chi_squared")
+LARGEST_RADIUS = 1e9
+
 
 def read_documents(document: str | bytes | dict[str, Any]) -> list[dict[str, Any]]:
     """Return the certificates in a document, well-formed; a curve gives one for each feasible radius."""
@@ -77,9 +82,12 @@ def _claims(document: dict[str, Any], shape: tuple[int, int]) -> None:
     claim = an_object(document["claim"], "claim", ("bound", "attained"))
     for key in claim:
         an_amount(claim[key], f"claim.{key}")
-    witness = an_object(document["witness"], "witness", ("group_mass", "label_mass", "reweighting", "unseen"))
+    witness = an_object(document["witness"], "witness", ("group_mass", "label_mass", "mass", "reweighting", "unseen"))
     a_list(witness["group_mass"], "witness.group_mass", shape[0], an_amount)
     a_list(witness["label_mass"], "witness.label_mass", shape[1], an_amount)
+    if (witness["mass"] is None) != document["question"]["fair"]:
+        raise MalformedError("witness.mass is for distributions without equal base rates: else it must be null")
+    optional(lambda v, at: a_table(v, at, shape, an_amount))(witness["mass"], "witness.mass")
     a_table(witness["unseen"], "witness.unseen", shape, an_amount)
     a_table(witness["reweighting"], "witness.reweighting", shape, lambda v, at: a_list(v, at, None, an_amount))
     _proof(document["proof"], shape)
@@ -184,12 +192,18 @@ def _sampling(document: dict[str, Any], shape: tuple[int, int]) -> None:
     a_table(counts, "sampling.counts", shape, lambda v, at: a_list(v, at, len(losses), a_count))
 
 
+def _largest_radius(questions: list[Any]) -> float:
+    """Return how large radii may be: some divergences are at most one."""
+    return 1.0 if any(question["divergence"] in UNIT_RANGE for question in questions) else LARGEST_RADIUS
+
+
 def _question(question: Any, *, sampled: bool) -> None:
     keys = (
         "shift",
         "support",
         "empty_cells",
         "divergence",
+        "fair",
         "rho",
         "group_skew",
         "label_skew",
@@ -200,26 +214,40 @@ def _question(question: Any, *, sampled: bool) -> None:
     a_word(question["shift"], "question.shift", ("general", "sensitive"))
     a_word(question["support"], "question.support", ("any", "observed"))
     a_word(question["empty_cells"], "question.empty_cells", ("refuse", "ceiling"))
-    a_word(question["divergence"], "question.divergence", ("hellinger",))
+    a_word(question["divergence"], "question.divergence", (*UNIT_RANGE, *UNLIMITED))
+    a_truth(question["fair"], "question.fair")
+    if question["divergence"] == "hellinger" and not question["fair"]:
+        raise MalformedError("question.fair must be true for the divergence hellinger")
+    if sampled and question["divergence"] != "hellinger":
+        raise MalformedError("question.divergence must be hellinger in finite-sample certificates")
     if (question["confidence"] is not None) != sampled:
         raise MalformedError("question.confidence is for finite samples: a number if `sampling` is given, else null")
     if sampled:
         a_number(question["confidence"], "question.confidence", low=0.0, high=1.0)
         if question["confidence"] in {0, 1}:
             raise MalformedError("question.confidence must lie strictly between 0 and 1")
-    a_number(question["rho"], "question.rho", low=0.0, high=1.0)
+    a_number(question["rho"], "question.rho", low=0.0, high=_largest_radius([question]))
     for key in ("group_skew", "label_skew"):
         optional(lambda v, at: a_number(v, at, low=0.0, high=1.0))(question[key], f"question.{key}")
+        if question[key] is not None and not question["fair"]:
+            raise MalformedError(
+                f"question.{key} is for equal base rates: it must be null where question.fair is false"
+            )
     an_amount(question["tolerance"], "question.tolerance")
 
 
 def _proof(proof: Any, shape: tuple[int, int]) -> None:
     kind = proof.get("kind") if isinstance(proof, dict) else None
+    if kind == "divergence_single":
+        an_object(proof, "proof", ("kind", "eta", "lam"))
+        a_number(proof["eta"], "proof.eta")
+        an_amount(proof["lam"], "proof.lam")
+        return
     if kind == "tangent":
         an_object(proof, "proof", ("kind", "axis", "phi", "share"))
     else:
         an_object(proof, "proof", ("kind", "axis", "floor", "splits", "leaves"))
-        a_word(kind, "proof.kind", ("tangent", "partition"))
+        a_word(kind, "proof.kind", ("tangent", "partition", "divergence_partition", "divergence_single"))
     a_word(proof["axis"], "proof.axis", ("label", "group"))
     shape = shape if proof["axis"] == "label" else (shape[1], shape[0])
     if kind == "tangent":
@@ -228,12 +256,15 @@ def _proof(proof: Any, shape: tuple[int, int]) -> None:
         return
     a_number(proof["floor"], "proof.floor", low=0.0, high=1.0)
     a_list(proof["splits"], "proof.splits", None, optional(_split))
+    more = ("lam",) if kind == "divergence_partition" else ()
 
     def leaf(value: Any, where: str) -> None:
-        an_object(value, where, ("w", "centre", "omega"))
+        an_object(value, where, ("w", "centre", "omega", *more))
         a_table(value["w"], f"{where}.w", shape, a_number)
         a_list(value["centre"], f"{where}.centre", shape[1], a_number)
         a_list(value["omega"], f"{where}.omega", shape[1], a_number)
+        for key in more:
+            an_amount(value[key], f"{where}.{key}")
 
     a_list(proof["leaves"], "proof.leaves", None, leaf)
 
@@ -248,7 +279,7 @@ def _read_curve(curve: dict[str, Any]) -> list[dict[str, Any]]:
     keys = ("format", "version", "producer", "population", "sampling", "distance", "points", "digest")
     an_object(curve, "the curve", keys)
     _header(curve, CURVE_FORMAT)
-    a_number(curve["distance"], "distance", low=0.0, high=1.0)
+    a_number(curve["distance"], "distance", low=0.0, high=LARGEST_RADIUS)
     shape = _population(curve["population"])
     _sampling(curve, shape)
     documents: list[dict[str, Any]] = []
@@ -257,7 +288,7 @@ def _read_curve(curve: dict[str, Any]) -> list[dict[str, Any]]:
     def point(value: Any, where: str) -> None:
         if isinstance(value, dict) and "infeasible" in value:
             an_object(value, where, ("infeasible",))
-            a_number(value["infeasible"], f"{where}.infeasible", low=0.0, high=1.0)
+            a_number(value["infeasible"], f"{where}.infeasible", low=0.0, high=LARGEST_RADIUS)
             infeasible.append(value["infeasible"])
             return
         an_object(value, where, _PARTS)
@@ -267,6 +298,8 @@ def _read_curve(curve: dict[str, Any]) -> list[dict[str, Any]]:
         documents.append(whole)
 
     a_list(curve["points"], "points", None, point)
+    if documents and max(infeasible) > _largest_radius([d["question"] for d in documents]):
+        raise MalformedError("a radius or the distance of the curve is larger than its divergence can be")
     least = min((d["question"]["rho"] for d in documents), default=1.0)
     if documents and max(infeasible) > least + 1e-9:
         raise MalformedError(

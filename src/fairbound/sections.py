@@ -138,8 +138,8 @@ def _nearest(findings: Findings) -> str:
     level = findings.question.confidence
     if level is None:
         return (
-            f"at Hellinger distance {distance:.4f}{limits}. Within smaller distances there is none, and so nothing to "
-            "certify."
+            f"at {findings.question.distance_words} {distance:.4f}{limits}. Within smaller distances there is none, "
+            "and so nothing to certify."
         )
     if distance == 0:
         return f"the rows do not exclude that base rates are equal already{limits}: every distance can be certified."
@@ -187,8 +187,10 @@ def scope_section(findings: Findings) -> Element:
     """Say over which distributions, under which assumptions and at which confidence."""
     asked = findings.question
     covered = [
-        "Equal base rates: each label has the same share in every group.",
-        f"Near the data: the Hellinger distance from {source_words(findings)} is at most rho.",
+        "Equal base rates: each label has the same share in every group."
+        if asked.fair
+        else "Any base rates: the labels may have other shares in one group than in another.",
+        f"Near the data: the {asked.distance_words} from {source_words(findings)} is at most rho.",
         {
             "sensitive": "Sensitive shifting: only the shares of the cells of group and label change. Inside each cell "
             f"everything stays as in {'that distribution' if findings.sampled else 'the data'}.",

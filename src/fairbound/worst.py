@@ -117,12 +117,13 @@ class WorstCases:
     def _introduction(self, rho: Element, *, proved: bool) -> list[Child]:
         """Say which distribution this is."""
         if not self.sampled:
+            rates = "equal base rates and " if self.certificates[0].fair else ""
             after = (
-                " of the data, has equal base rates and the largest loss that was found. "
+                f" of the data, has {rates}the largest loss that was found. "
                 if proved
                 else " of the data, is what the document names as the worst case; it was not accepted. "
             )
-            return ["This distribution, within Hellinger distance ", rho, after]
+            return [f"This distribution, within {self.certificates[0].distance_words} ", rho, after]
         if not proved:
             return ["At rho = ", rho, " this is what the document names as the worst case; it was not accepted. "]
         return [

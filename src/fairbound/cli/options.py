@@ -10,6 +10,7 @@ from typing import Any
 from fairbound.cli.output import ProblemError, progress, unreadable
 from fairbound.cli.tables import names_of_numbers, open_table
 from fairbound.cli.words import for_command
+from fairbound.divergences import DIVERGENCES
 from fairbound.errors import InputError
 from fairbound.losses import LOSSES
 from fairbound.population import Population
@@ -110,6 +111,18 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
         default="general",
         help="what may change: anything, or only the shares of groups and labels (default: %(default)s)",
     )
+    asked.add_argument(
+        "--divergence",
+        choices=list(DIVERGENCES),
+        default="hellinger",
+        help="how the distance from the data is measured; kl and chi_squared may exceed 1 (default: %(default)s)",
+    )
+    asked.add_argument(
+        "--any-base-rates",
+        dest="fair",
+        action="store_false",
+        help="drop the condition of equal base rates; for divergences other than hellinger",
+    )
     asked.add_argument("--group-skew", type=number, metavar="X", help="largest difference between two group shares")
     asked.add_argument("--label-skew", type=number, metavar="X", help="largest difference between two label shares")
     asked.add_argument(
@@ -184,7 +197,19 @@ def read_population(arguments: argparse.Namespace) -> Population:
 
 def question(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the question as the library's verbs take it."""
-    names = ("shift", "group_skew", "label_skew", "support", "empty_cells", "confidence", "region", "tol", "budget")
+    names = (
+        "shift",
+        "divergence",
+        "fair",
+        "group_skew",
+        "label_skew",
+        "support",
+        "empty_cells",
+        "confidence",
+        "region",
+        "tol",
+        "budget",
+    )
     return {name: getattr(arguments, name) for name in names}
 
 

@@ -11,6 +11,7 @@ OPTIONS = {
     "clip": "--clip",
     "confidence": "--confidence",
     "delimiter": "--delimiter",
+    "divergence": "--divergence",
     "empty_cells": "--empty-cells",
     "encoding": "--encoding",
     "group": "--group",
@@ -57,6 +58,12 @@ PHRASES = (
     (", and None means no limit", ""),
     (", and None chooses by size", ""),
     ("use a larger threshold", "use a larger one"),
+    ("divergence: distances other than", "--divergence: distances other than"),
+    ("leave confidence out, or use", "leave --confidence out, or use"),
+    (" (hellinger_radius turns a total variation distance into a radius of it)", ""),
+    ("fair=False needs", "--any-base-rates needs"),
+    ("leave them out with fair=False", "leave them out with --any-base-rates"),
+    ("group_skew and label_skew limit", "--group-skew and --label-skew limit"),
 )
 
 
