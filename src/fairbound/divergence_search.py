@@ -33,6 +33,9 @@ SMALLEST_EDGE = 2.0**-30
 #: Pieces are evaluated in batches of at most this many terms.
 BATCH = 2_000_000
 
+#: A search is given up that has hardly come closer in so many rounds (for each dimension).
+PATIENCE = 5
+
 #: The limit on lam, in units of the largest ceiling, at first and at most.
 FIRST_CAP = 100.0
 LAST_CAP = 1e6
@@ -42,9 +45,9 @@ SHIFTS = np.array([0.0, 1e-14, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5
 
 
 #: About how long a search may take if nothing is said, and what a leaf costs: its programs, and the cones in them.
-SECONDS = 4.0
-PER_LEAF = 1e-2
-PER_CONE = 2e-4
+SECONDS = 5.0
+PER_LEAF = 4e-3
+PER_CONE = 1.5e-4
 
 
 def usual_budget(problem: Problem) -> int:
@@ -52,7 +55,7 @@ def usual_budget(problem: Problem) -> int:
     smaller = min(problem.groups.size, problem.labels.size)
     cells = problem.groups.size * problem.labels.size
     cones = smaller * cells * min(problem.upper.places, MOST_ATOMS)
-    return int(np.clip(SECONDS / (PER_LEAF + PER_CONE * cones), 8, 400))
+    return int(np.clip(SECONDS / (PER_LEAF + PER_CONE * cones), 8, 1000))
 
 
 @dataclass(frozen=True)
@@ -98,11 +101,17 @@ class DivergenceSearch:
         fresh = np.arange(len(forest.pieces))
         witness = self._attaining.witness(rho, self.nearest.group_mass, self.nearest.label_mass)
         self._start(forest, rho)
+        gaps: list[float] = []
         while len(fresh):
             self._solve(forest, fresh, rho, witness)
             witness = self._improved(forest, rho, witness)
-            if target is not None and (forest.pieces.bound.max() <= target or witness.loss > target):
+            bound = float(forest.pieces.bound.max())
+            if target is not None and (bound <= target or witness.loss > target):
                 break
+            gaps.append(bound - witness.loss)
+            patience = PATIENCE * (size - 1)
+            if len(gaps) > patience and gaps[-1] > 0.9 * gaps[-1 - patience]:
+                break  # close to the nearest distribution multipliers grow beyond what a solver finds
             fresh = forest.cut(self._cuts(forest, witness))
         pieces = forest.pieces
         splits, rows = next(iter(forest.trees()))
@@ -223,9 +232,9 @@ class DivergenceSearch:
     def _without_equal_rates(self, rho: float) -> Found:
         """Bound the loss over the whole ball from the multipliers of its worst distribution."""
         eta, lam = single_multipliers(self.divergence, Ground.of(self.problem, self.divergence, upper=True), rho)
-        tried = eta + self.problem.scale * SHIFTS
-        radii, steep = np.full(len(SHIFTS), rho), np.full(len(SHIFTS), lam)
-        bound = single_bound(self.problem, self.divergence, radii, tried, steep)
+        tried = (eta[:, None] + self.problem.scale * SHIFTS).reshape(-1)
+        steep = np.repeat(lam, len(SHIFTS))
+        bound = single_bound(self.problem, self.divergence, np.full(len(steep), rho), tried, steep)
         best = int(bound.argmin())
-        proof = SingleProof(float(tried[best]), lam)
+        proof = SingleProof(float(tried[best]), float(steep[best]))
         return Found(float(bound[best]), self._attaining.free_witness(rho), proof)

@@ -71,7 +71,7 @@ class Divergence:
         """Return ``t |f'(t)|``: how much a relative error of the ratio changes ``f``."""
         raise NotImplementedError
 
-    def ratio(self, z: Floats, lam: float) -> Floats:
+    def ratio(self, z: Floats, lam: Floats) -> Floats:
         """Return ``g'(z)``, the density ratio of the worst Q: only of those that do not jump."""
         raise NotImplementedError
 
@@ -115,7 +115,7 @@ class KullbackLeibler(Divergence):
         """Return ``t |log t|``."""
         return ratio * np.abs(np.log(np.where(ratio > 0, ratio, 1.0)))
 
-    def ratio(self, z: Floats, lam: float) -> Floats:
+    def ratio(self, z: Floats, lam: Floats) -> Floats:
         """Return ``exp(z / lam)``."""
         return np.exp(np.minimum(z / lam, LARGEST_EXPONENT))
 
@@ -138,7 +138,7 @@ class ChiSquared(Divergence):
         """Return ``2 t |t - 1|``."""
         return 2.0 * ratio * np.abs(ratio - 1.0)
 
-    def ratio(self, z: Floats, lam: float) -> Floats:
+    def ratio(self, z: Floats, lam: Floats) -> Floats:
         """Return ``max(0, 1 + z / (2 lam))``."""
         return np.maximum(0.0, 1.0 + z / (2.0 * lam))
 

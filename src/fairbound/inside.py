@@ -96,23 +96,30 @@ def keep_inside(ground: Ground, mass: Floats) -> tuple[Floats, Floats]:
     return mass[..., None] * share, np.where(some, 0.0, mass)
 
 
-def single_multipliers(divergence: Divergence, ground: Ground, rho: float) -> tuple[float, float]:
-    """Return good multipliers eta and lam for the whole ball, without equal base rates."""
+def single_multipliers(divergence: Divergence, ground: Ground, rho: float) -> tuple[Floats, Floats]:
+    """Return some good multipliers eta and lam for the whole ball, without equal base rates.
+
+    Very small balls ask for a lam beyond all measure, which rounding makes useless: some smaller ones are offered too.
+    """
     whole = ground.joined
     steepness = worst_inside(divergence, whole, np.ones((1, 1)), rho).steepness
     top = float(whole.top.max())
-    least = 1e-9 * (top or 1.0)
+    scale = top or 1.0
+    least = 1e-9 * scale / (1.0 + rho)
     if divergence is TOTAL_VARIATION:
-        lam = max(1.0 / steepness, least)
+        lam = np.array([max(1.0 / steepness, least)])
         return top - lam, lam
-    lam = max((1.0 if divergence is KULLBACK_LEIBLER else 0.5) / max(steepness, 1e-12 / (top or 1.0)), least)
+    flattest = np.geomspace(1e2, 1e7, 11) * scale
+    unit = 1.0 if divergence is KULLBACK_LEIBLER else 0.5
+    lam = np.array([max(unit / max(steepness, unit / flattest[-1]), least)])
+    lam = np.concatenate([lam, flattest[flattest < lam]])
     some = whole.probability > 0
     probability, loss = whole.probability[some], whole.loss[some]
-    low, high = float(loss.min()), float(loss.max())
+    low, high = np.full((2, len(lam)), [[loss.min()], [loss.max()]])
     for _ in range(HALVINGS):  # the density ratio adds up to one, and falls with eta
         eta = 0.5 * (low + high)
-        heavy = float((probability * divergence.ratio(loss - eta, lam)).sum()) > 1.0
-        low, high = (eta, high) if heavy else (low, eta)
+        heavy = divergence.ratio(loss - eta[:, None], lam[:, None]) @ probability > 1.0
+        low, high = np.where(heavy, eta, low), np.where(heavy, high, eta)
     return high, lam
 
 
