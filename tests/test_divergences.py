@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -362,6 +364,17 @@ def test_total_variation_is_tighter_than_its_conversion() -> None:
         for rho in (0.06, 0.1, 0.2):
             exact = certify(MEAN, rho, divergence="total_variation", shift=shift).bound
             assert exact < certify(MEAN, hellinger_radius(rho), shift=shift).attained - 0.04
+
+
+def test_the_table_of_the_documentation() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "divergences.md").read_text(encoding="utf-8")
+    rows = [[float(v) for v in row.split("|")[1:-1]] for row in page.splitlines() if re.match(r"\| 0\.\d", row)]
+    assert len(rows) == 6
+    for rho, *stated in rows:
+        asked: list[tuple[float, DivergenceName]] = [(rho, "total_variation"), (hellinger_radius(rho), "hellinger")]
+        bounds = [certify(MEAN, r, divergence=d, shift=s).bound for s in SHIFTS for r, d in asked]
+        assert all(b <= s for b, s in zip(bounds, stated, strict=True))
+        assert stated == pytest.approx(bounds, abs=1.1e-4)
 
 
 def test_largest_radius() -> None:
