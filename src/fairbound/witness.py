@@ -52,7 +52,7 @@ class Witness:
 
     @property
     def distance(self) -> float:
-        """Q's distance from the data, measured as the question does: like rho, and at most rho."""
+        """Q's distance from the data as the question measures it, at most rho."""
         return float(np.sqrt(max(0.0, 1.0 - self.affinity))) if self.divergence is None else self.divergence
 
     @property
