@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fairbound import Population
 from fairbound.arrays import Floats
-from fairbound.question import pose
+from fairbound.posing import pose
 
 P = np.array([[0.464, 0.204], [0.295, 0.037]])
 E = np.array([[0.09, 0.38], [0.02, 0.45]])

@@ -28,8 +28,8 @@ from fairbound.interior import find_interior
 from fairbound.limits import Limits, read_limits
 from fairbound.marginals import MarginalSet
 from fairbound.nearest import NearestFair
+from fairbound.posing import pose
 from fairbound.problem import Problem
-from fairbound.question import pose
 from tests.oracles import conic_general, random_members, sensitive_within
 from tests.problems import E, P, radius, random_limits, random_population
 

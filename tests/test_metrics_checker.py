@@ -24,7 +24,7 @@ from fairbound import (
     verify,
 )
 from fairbound.document import digest
-from fairbound.question import pose
+from fairbound.posing import pose
 from tests.metric_oracles import METRICS
 from tests.metric_problems import EXTREME, POSITIVE, named, possible_metrics, random_table, weighted
 from tests.problems import radius

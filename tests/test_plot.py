@@ -150,7 +150,7 @@ def test_strange_names_can_be_drawn(names: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"samples": [1.0, 2.0]}, "a row \\(Hellinger distance, loss\\)"),
+        ({"samples": [1.0, 2.0]}, "a row \\(distance, loss\\)"),
         ({"samples": [["a", "b"]]}, "samples must hold numbers"),
         ({"baselines": {"x": ([1.0], [1.0, 2.0])}}, "baselines\\['x'\\]"),
         ({"baselines": {"x": ([1.0],)}}, "two sequences"),

@@ -124,6 +124,14 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "odds": lambda: certify(PREDICTED, 0.3, metric="true_positive_rate_difference", tol=1e-1).to_json(),
     "ratio, sphere": lambda: certify(SELECTED, 0.1, metric="demographic_parity_ratio", confidence=0.9).to_json(),
     "parity curve": lambda: certify_curve(MEAN, [0.01, 0.1, 0.3], metric="group_loss", group=1).to_json(),
+    "total variation": lambda: certify(MEAN, 0.3, divergence="total_variation").to_json(),
+    "total variation, limits": lambda: certify(
+        WIDE, 0.5, divergence="total_variation", shift="sensitive", label_skew=0.4, tol=1e-2
+    ).to_json(),
+    "kl, variance": lambda: certify(VARIANCE, 0.3, divergence="kl", tol=1e-3).to_json(),
+    "chi-squared, losses": lambda: certify(ROWS, 2.0, divergence="chi_squared", tol=1e-2).to_json(),
+    "kl, without equal base rates": lambda: certify(ROWS, 0.3, divergence="kl", fair=False).to_json(),
+    "kl curve": lambda: certify_curve(MEAN, [0.01, 0.1, 3.0], divergence="kl", tol=1e-3).to_json(),
     "sensitive curve": lambda: certify_curve(MEAN, [0.01, 0.02, 0.3], shift="sensitive", tol=1e-2).to_json(),
 }
 
@@ -205,8 +213,9 @@ def test_all_kinds_are_among_the_documents() -> None:
     found = [document(name) for name in DOCUMENTS]
     single = [d for d in found if d["format"] == FORMAT]
     assert {d["population"]["knowledge"]["kind"] for d in single} == {"mean", "mean_variance", "losses"}
-    assert {d["proof"]["kind"] for d in single} == {"tangent", "partition", "rates"}
-    assert {d["proof"]["axis"] for d in single if d["proof"]["kind"] != "rates"} == {"label", "group"}
+    kinds = {"tangent", "partition", "rates", "divergence_partition", "divergence_single"}
+    assert {d["proof"]["kind"] for d in single} == kinds
+    assert {d["proof"]["axis"] for d in single if "axis" in d["proof"]} == {"label", "group"}
     assert {d["question"]["fair"] for d in single} == {True, False}
     assert {d["witness"]["mass"] is None for d in single} == {True, False}
     assert {d["question"]["support"] for d in single} == {"any", "observed"}
@@ -303,6 +312,20 @@ REFUSED: dict[str, tuple[str, Callable[[Document], object]]] = {
     "axis of a proof that has none": ("general, base rates", put("proof", "axis", value="group")),
     "curve without distance": ("curve", lambda d: d.pop("distance")),
     "distance of 2": ("curve", put("distance", value=2)),
+    "total variation of 2": ("total variation", put("question", "rho", value=2)),
+    "distance of 2 in total variation": (
+        "curve",
+        lambda d: (
+            [p["question"].update(divergence="total_variation") for p in d["points"][1:]] + [d.update(distance=2)]
+        ),
+    ),
+    "divergence of a sample": ("sphere, general", put("question", "divergence", value="kl")),
+    "unequal base rates in a Hellinger ball": ("general, mean", put("question", "fair", value=False)),
+    "unequal base rates without masses": ("kl, variance", put("question", "fair", value=False)),
+    "masses of equal base rates": ("kl, variance", put("witness", "mass", value=[[0.25, 0.25], [0.25, 0.25]])),
+    "limits of unequal base rates": ("kl, without equal base rates", put("question", "label_skew", value=0.5)),
+    "negative multiplier of the ball": ("kl, variance", put("proof", "leaves", 0, "lam", value=-1.0)),
+    "leaf without multiplier of the ball": ("kl, variance", lambda d: d["proof"]["leaves"][0].pop("lam")),
     "infeasible and more": ("curve", put("points", 0, "claim", value={"bound": 1, "attained": 0})),
     "infeasible text": ("curve", put("points", 0, "infeasible", value="yes")),
     "population in a point": ("curve", lambda d: d["points"][1].update(population=d["population"])),
@@ -458,6 +481,10 @@ UNSAYABLE = (
         "sphere, sensitive",
         "hoeffding, general",
         "sphere curve",
+        "total variation",
+        "kl, variance",
+        "kl, without equal base rates",
+        "kl curve",
     ],
 )
 def test_schema_and_reader_agree_on_mutants(name: str) -> None:

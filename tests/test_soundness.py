@@ -15,9 +15,9 @@ from fairbound import Population, certify, certify_curve
 from fairbound.arrays import Floats
 from fairbound.bounds import general_bound, piece_bound
 from fairbound.marginals import MarginalSet
+from fairbound.posing import pose
 from fairbound.problem import Problem
 from fairbound.proof import TangentProof
-from fairbound.question import pose
 from fairbound.witness import Witness
 from tests.oracles import conic_general, random_members, sensitive_at
 from tests.problems import E, P, Question, questions, radius, random_population, shares

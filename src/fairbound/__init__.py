@@ -1,5 +1,6 @@
 """Certificates, with proof, of how large a model's loss can be where all groups have equal base rates."""
 
+from fairbound.between import divergence_between, hellinger_radius
 from fairbound.certificate import Certificate, Status
 from fairbound.certify import certify, certify_curve, largest_certified_rho
 from fairbound.checker import Verdict, Verification, verify
@@ -43,7 +44,9 @@ __all__ = [
     "certified_loss",
     "certify",
     "certify_curve",
+    "divergence_between",
     "expected_excess",
+    "hellinger_radius",
     "implied_parity",
     "largest_certified_rho",
     "nearest_fair",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fairbound.chance import with_probability
 from fairbound.conditions import Condition
 from fairbound.digits import Digits, radius_down
+from fairbound.divergences import DIVERGENCES
 from fairbound.document import (
     digest,
     read_limits,
@@ -71,7 +72,7 @@ class Certificate:
     attained
         The expected loss of ``witness``, a distribution in question. Rounded down.
     rho
-        Radius of the ball, in Hellinger distance.
+        Radius of the ball, measured by ``divergence``.
     shift
         "general" or "sensitive".
     group_skew, label_skew
@@ -103,6 +104,8 @@ class Certificate:
         What takes P's place if P is known through a sample: ``attained``, ``witness`` and ``proof`` refer to it.
     group_limits, label_limits
         Linear limits on Q's group shares and on its label shares; None for none.
+    divergence
+        How the distance from the data is measured: "hellinger", "total_variation", "kl" or "chi_squared".
     metric
         What is bounded: "loss", or another metric.
     group
@@ -131,6 +134,7 @@ class Certificate:
     stand_in: StandIn | None = None
     group_limits: Limits | None = None
     label_limits: Limits | None = None
+    divergence: str = "hellinger"
     fair: bool = True
     base_rate_tolerance: float | None = None
     objective: Objective | None = None
@@ -148,6 +152,16 @@ class Certificate:
     def condition(self) -> Condition:
         """What was asked of base rates, in words."""
         return Condition(self.fair, self.base_rate_tolerance)
+
+    @property
+    def distance_words(self) -> str:
+        """What sentences call the distance that ``rho`` is measured in."""
+        return DIVERGENCES[self.divergence].words
+
+    @property
+    def distributions(self) -> str:
+        """What sentences call one of the distributions in question."""
+        return f"distribution{self.condition.phrase}"
 
     @property
     def lower(self) -> bool:
@@ -230,7 +244,7 @@ class Certificate:
                 "shift": self.shift,
                 "support": self.support,
                 "empty_cells": self.empty_cells,
-                "divergence": "hellinger",
+                "divergence": self.divergence,
                 "rho": self.rho,
                 "group_skew": self.group_skew,
                 "label_skew": self.label_skew,
@@ -257,18 +271,19 @@ class Certificate:
         return None if self.stand_in is None else write_sampling(self.stand_in, str(self.region))
 
     def __repr__(self) -> str:
-        sure = "" if self.confidence is None else f", confidence={self.confidence:g}"
         what = "" if self.metric == "loss" else f"metric={self.metric!r}, "
+        sure = "" if self.confidence is None else f", confidence={self.confidence:g}"
+        other = "" if self.divergence == "hellinger" else f", divergence={self.divergence!r}"
         return (
             f"Certificate({what}bound={self.bound:.6f}, attained={self.attained:.6f}, rho={self.rho:g}, "
-            f"shift={self.shift!r}{self.condition.argument}{sure}, status={self.status.name})"
+            f"shift={self.shift!r}{other}{self.condition.argument}{sure}, status={self.status.name})"
         )
 
     def _repr_html_(self) -> str:
         """Show the certificate in a notebook: the claim, the worst case, and what it rests on."""
         digits = Digits(6)
         claim = f"The {wording(self.population).subject} is at most {digits.up(self.bound)}"
-        every = f"in every distribution{self.condition.phrase} within Hellinger distance {radius_down(self.rho)} of"
+        every = f"in every {self.distributions} within {self.distance_words} {radius_down(self.rho)} of"
         if self.confidence is None:
             found = f"the worst case that was found has {digits.down(self.attained)}."
             where = f"{every} the data ({self.shift} shifting); {found}"
@@ -368,7 +383,7 @@ def read_certificate(document: dict[str, Any], population: Population) -> Certif
         support=question["support"],
         empty_cells=question["empty_cells"],
         tol=float(question["tolerance"]),
-        witness=read_witness(document["witness"], float(claim["attained"]), float(question["rho"])),
+        witness=read_witness(document["witness"], float(claim["attained"]), question),
         assumptions=tuple(document["assumptions"]),
         population=population,
         proof=read_proof(document["proof"]),
@@ -377,6 +392,7 @@ def read_certificate(document: dict[str, Any], population: Population) -> Certif
         stand_in=None if sampling is None else read_sampling(sampling, population),
         group_limits=read_limits(question["group_limits"]),
         label_limits=read_limits(question["label_limits"]),
+        divergence=question["divergence"],
         objective=None if question["objective"] is None else Objective(**question["objective"]),
         fair=question["fair"],
         base_rate_tolerance=question["base_rate_tolerance"],

@@ -11,17 +11,19 @@ from fairbound.arrays import Floats
 from fairbound.cells import number
 from fairbound.certificate import Certificate
 from fairbound.curve import CertificateCurve
+from fairbound.divergences import HELLINGER
 from fairbound.errors import InfeasibleError, InputError, ThresholdError, shown
 from fairbound.metric_question import ask
 from fairbound.population import Population
-from fairbound.question import Asked, read_radii
+from fairbound.posing import Asked, read_radii
+from fairbound.question import Question
 
 #: How closely the largest certified radius is found.
 RADIUS_ACCURACY = 1e-6
 
 
 def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certificate:
-    """Bound the loss over all distributions with equal base rates within Hellinger distance ``rho`` of the data.
+    """Bound the loss over all distributions with equal base rates within distance ``rho`` of the data.
 
     Base rates may also be allowed to differ, by a tolerance or at will.
 
@@ -30,7 +32,13 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     population
         What is known of the data.
     rho
-        Radius, between 0 and 1.
+        Radius: between 0 and 1, or for "kl" and "chi_squared" any number that is not negative.
+    divergence
+        How the distance of Q from the data is measured: "hellinger", "total_variation", "kl" (Kullback-Leibler, in
+        nats) or "chi_squared". All but the first need Clarabel: ``pip install 'fairbound[divergences]'``.
+    fair
+        False drops the condition of equal base rates: the worst case over the whole ball. For the divergences other
+        than "hellinger".
     shift
         "general": anything may change (the paper's Theorem 3, solved exactly); "sensitive": only the masses of the
         cells of group and label change (Theorem 2, solved globally).
@@ -64,8 +72,8 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     tol
         The gap between bound and attained value to aim at.
     budget
-        How many pieces the search may end with; only sensitive shifting and observed support search. None chooses by
-        the size of the problem, at most 2000. The bound is valid whatever the budget.
+        How many pieces the search may end with; of Hellinger balls only sensitive shifting and observed support
+        search. None chooses by the size of the problem, at most 2000. The bound is valid whatever the budget.
 
     Raises
     ------
@@ -89,17 +97,19 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     Certificate(bound=0.376800, attained=0.376800, rho=0.2, shift='general', base_rate_tolerance=0.05, status=TIGHT)
     >>> certify(population, 0.2, fair=False)
     Certificate(bound=0.385547, attained=0.385547, rho=0.2, shift='general', fair=False, status=TIGHT)
+    >>> certify(population, 0.1, divergence="total_variation")
+    Certificate(bound=0.241830, attained=0.241830, rho=0.1, shift='general', divergence='total_variation', status=TIGHT)
     """
     question = ask(population, **asked)
     if np.ndim(rho):
         message = f"rho={shown(rho)} must be one number; use certify_curve for several"
         raise InputError(message)
-    radius = read_radii([rho])
+    radius = read_radii([rho], question.divergence)
     distance = question.distance
     if radius[0] < distance:
         limited = " within the limits" if question.limited else ""
         reason = (
-            f"the nearest distribution{question.condition.phrase}{limited} is at Hellinger distance"
+            f"the nearest distribution{question.condition.phrase}{limited} is at {question.divergence.words}"
             if not question.sampled
             else f"allowing for sampling error, no distribution{question.condition.phrase}{limited} is nearer than"
         )
@@ -121,7 +131,7 @@ def certify_curve(population: Population, rhos: Sequence[float] | Floats, **aske
     array([   nan, 0.2093, 0.3702])
     """
     question = ask(population, **asked)
-    radii = read_radii(rhos)
+    radii = read_radii(rhos, question.divergence)
     feasible = np.flatnonzero(radii >= question.distance)
     certificates: list[Certificate | None] = [None] * len(radii)
     if len(feasible):
@@ -133,8 +143,9 @@ def certify_curve(population: Population, rhos: Sequence[float] | Floats, **aske
 def largest_certified_rho(population: Population, threshold: float, **asked: Unpack[Asked]) -> float:
     """Return the largest radius, to within 1e-6, at which the certified loss is at most ``threshold``.
 
-    The bound at the returned radius was computed and is at most the threshold. Other parameters as for
-    :func:`certify`.
+    The bound at the returned radius was computed and is at most the threshold. Divergences without a largest value
+    may have radii above 1, found to within a millionth of themselves; 1e9 says that no radius breaks the threshold.
+    Other parameters as for :func:`certify`.
 
     Raises
     ------
@@ -151,7 +162,9 @@ def largest_certified_rho(population: Population, threshold: float, **asked: Unp
     question = ask(population, **asked)
     target = number("threshold", threshold, 0.0, np.inf, "it is a loss")
     if target <= question.extreme if question.lower else target >= question.extreme:
-        return 1.0
+        return question.divergence.most
+    if isinstance(question, Question) and question.divergence is not HELLINGER:
+        return _halved(question, target, threshold)
     low, high = question.distance, 1.0
     certified: float | None = None
     while high - low > RADIUS_ACCURACY:
@@ -163,9 +176,37 @@ def largest_certified_rho(population: Population, threshold: float, **asked: Unp
             certified = low = float(grid[broken - 1])
         high = float(grid[broken]) if broken < len(grid) else high
     if certified is None:
-        message = (
-            f"threshold={shown(threshold)} cannot be kept at any radius: the first at which there is anything to "
-            f"certify is {low!r}, and the certified loss there is larger already; use a larger threshold"
-        )
-        raise ThresholdError(message, low)
+        raise _never(threshold, low)
     return certified
+
+
+def _halved(question: Question, target: float, threshold: object) -> float:
+    """Find the radius one bound at a time: those of divergences other than Hellinger's gain nothing from company."""
+
+    def keeps(rho: float) -> bool:
+        return question.answers(np.array([rho]), target)[0].bound <= target
+
+    certified: float | None = None
+    low, high = question.distance, min(question.divergence.most, max(2.0 * question.distance, 0.01))
+    while keeps(high):
+        certified = low = high
+        if high == question.divergence.most:
+            return high
+        high = min(4.0 * high, question.divergence.most)
+    while high - low > RADIUS_ACCURACY * max(1.0, low):
+        middle = 0.5 * (low + high)
+        if keeps(middle):
+            certified = low = middle
+        else:
+            high = middle
+    if certified is None:
+        raise _never(threshold, low)
+    return certified
+
+
+def _never(threshold: object, least: float) -> ThresholdError:
+    message = (
+        f"threshold={shown(threshold)} cannot be kept at any radius: the first at which there is anything to "
+        f"certify is {least!r}, and the certified loss there is larger already; use a larger threshold"
+    )
+    return ThresholdError(message, least)

@@ -23,7 +23,13 @@ def _rows(rows: int | None) -> str:
 
 
 def nearest_sentence(
-    distance: float, confidence: float | None, rows: int | None, *, having: str, limited: bool = False
+    distance: float,
+    confidence: float | None,
+    rows: int | None,
+    *,
+    having: str,
+    limited: bool = False,
+    measured: str = "Hellinger distance",
 ) -> str:
     """Say how far the nearest distribution in question is, or how far it is at least if P is known by a sample.
 
@@ -33,7 +39,7 @@ def nearest_sentence(
     if distance == 0 and not (having or limited):
         return "There is no condition on base rates: every rho can be certified."
     if confidence is None:
-        return f"The nearest {what} is at Hellinger distance {distance:.6f}."
+        return f"The nearest {what} is at {measured} {distance:.6f}."
     if distance == 0:
         return (
             f"{_rows(rows).capitalize()} do not exclude that the distribution they were drawn from is itself a {what}: "
@@ -41,6 +47,6 @@ def nearest_sentence(
         )
     least = math.floor(distance * 1e6) / 1e6
     return (
-        f"{with_probability(confidence, rows).capitalize()}, no {what} is nearer than Hellinger distance {least:.6f} "
+        f"{with_probability(confidence, rows).capitalize()}, no {what} is nearer than {measured} {least:.6f} "
         "to the distribution that they were drawn from."
     )

@@ -20,6 +20,7 @@ from typing import Any
 from flint import arb, ctx
 
 from fairbound.checker_conditional import Compared, conditional_bounds
+from fairbound.checker_divergence import divergence_bounds, witness_value_in
 from fairbound.checker_duality import Case, RefusedError, bounds_of, product_masses, proved, rounded_up, witness_value
 from fairbound.checker_metric import describe_objective, missing_reasons
 from fairbound.checker_rates import rates_bounds, table_masses, tolerance_of, tolerance_words
@@ -165,22 +166,28 @@ def _verify_one(document: dict[str, Any], stand_in: StandIn | None) -> Verificat
         population = document["population"] if stand_in is None else stand_in.population
         tau = 1 - arb(question["rho"]) ** 2 if stand_in is None else stand_in.least_affinity(question["rho"])
         if question["objective"] is not None:
+            if question["divergence"] != "hellinger" or tolerance_of(question) > 0:
+                raise RefusedError("metrics are for equal base rates and Hellinger balls only")
             return _verify_compared(document, population, tau)
         proof, witness = document["proof"], document["witness"]
-        tolerance = tolerance_of(question)
-        case = Case(population, question, proof.get("axis", "group"), tau)  # without an axis: pieces of group shares
+        tolerance, other = tolerance_of(question), question["divergence"] != "hellinger"
+        if other and (question["base_rate_tolerance"] or question["group_limits"] or question["label_limits"]):
+            raise RefusedError("base rates within a tolerance, and linear limits, are for Hellinger balls only")
+        # Without an axis: pieces of group shares, or no pieces at all.
+        case = Case(population, question, proof.get("axis", "label" if other else "group"), tau)
         try:
-            if proof["kind"] != "rates" and tolerance > 0:
-                raise RefusedError("the proof is for equal base rates, but the claim is for base rates that may differ")
-            bounds = rates_bounds(case, proof, tolerance) if proof["kind"] == "rates" else bounds_of(case, proof)
+            bounds = _bounds(case, question, proof)
             checked = rounded_up(proved(case, bounds, claim["bound"], reasons))
-            checks.append(_describe(document["proof"]))
+            checks.append(_describe(proof))
         except RefusedError as refused:
             reasons.append(str(refused))
         try:
             given = witness["mass"] is not None
             masses = table_masses(case, witness, tolerance) if given else product_masses(case, witness)
-            value = witness_value(case, witness, masses, claim["attained"])
+            if other:
+                value = witness_value_in(case, question, witness, masses, claim["attained"])
+            else:
+                value = witness_value(case, witness, masses, claim["attained"])
             checks.append(f"the worst-case distribution: {tolerance_words(question)}, limits, distance and loss")
         except RefusedError as refused:
             reasons.append(str(refused))
@@ -192,6 +199,17 @@ def _verify_one(document: dict[str, Any], stand_in: StandIn | None) -> Verificat
         reasons.append(f"the numbers cannot be evaluated: {error}")
     verdict = Verdict.NOT_PROVED if reasons else Verdict.PROVED
     return Verification(verdict, tuple(reasons), checked, value, tuple(checks))
+
+
+def _bounds(case: Case, question: dict[str, Any], proof: dict[str, Any]) -> list[arb]:
+    """Return what the proof proves of each piece."""
+    if question["divergence"] != "hellinger":
+        return divergence_bounds(case, question, proof)
+    if proof["kind"] == "rates":
+        return rates_bounds(case, proof, tolerance_of(question))
+    if tolerance_of(question) > 0:
+        raise RefusedError("the proof is for equal base rates, but the claim is for base rates that may differ")
+    return bounds_of(case, proof)
 
 
 def _verify_compared(document: dict[str, Any], population: dict[str, Any], tau: arb) -> Verification:
@@ -251,7 +269,7 @@ def _work(document: dict[str, Any]) -> int:
         atoms += sum(2 * len(cell) for row in knowledge["cells"] for cell in row)
     sides = (document["question"][key] for key in ("group_limits", "label_limits"))
     limits = sum(len(row) for side in sides if side is not None for row in side["rows"])
-    if proof["kind"] == "tangent":
+    if proof["kind"] in {"tangent", "divergence_single"}:
         return atoms + limits
     if proof["kind"] == "conditional":
         return 3 * (atoms + limits) * (len(proof["cuts"]) + 1)
@@ -261,6 +279,6 @@ def _work(document: dict[str, Any]) -> int:
 def _describe(proof: dict[str, Any]) -> str:
     if proof["kind"] == "conditional" and proof["cuts"]:
         return f"the cover of a label's shares by {len(proof['theta'])} intervals, and their multipliers, likewise"
-    if proof["kind"] in {"tangent", "conditional"} or len(proof["leaves"]) == 1:
+    if proof["kind"] in {"tangent", "conditional", "divergence_single"} or len(proof["leaves"]) == 1:
         return "the multipliers, by weak duality, in ball arithmetic"
     return f"the cover of all shares by {len(proof['leaves'])} pieces, and the multipliers of each, in ball arithmetic"

@@ -101,7 +101,7 @@ def _atoms(
         raise RefusedError("general shifting needs a finite ceiling")
     if question["support"] != "any":
         raise RefusedError("observed support needs the losses themselves")
-    if kind == "mean":
+    if kind == "mean" or question["divergence"] == "total_variation":  # which knows no worst law with a variance
         both = [(mass * (top - mean) / top, arb(0)), (mass * mean / top, top)]
         return both, both, top
     variance, room = arb(knowledge["variance"][s][y]), top - mean
@@ -151,6 +151,8 @@ def bounds_of(case: Case, proof: dict[str, Any]) -> list[arb]:
         if not case.general:
             raise RefusedError("a tangent proof is for general shifting with a common ceiling")
         return [_tangent_bound(case, proof)]
+    if proof["kind"] != "partition":
+        raise RefusedError(f"a proof of the kind {proof['kind']} is not one for Hellinger balls")
     return [_piece_bound(case, leaf, piece) for leaf, piece in pieces(case, proof)]
 
 
@@ -290,6 +292,34 @@ def _piece_bound(case: Case, leaf: dict[str, Any], vertices: list[list[arb]]) ->
     return gain(case, support(level, case.group_skew, case.group_limits, leaf["level_mu"]), bound)
 
 
+class Inventory:
+    """The masses of a witness beside those of P: pairs on the losses of P, the rest outside, and the value."""
+
+    def __init__(self, case: Case, witness: dict[str, Any], masses: dict[tuple[int, int], arb]) -> None:
+        self.pairs: list[tuple[arb, arb]] = []
+        self.stray, self.value = arb(0), arb(0)
+        for (s, y), atoms in case.lower.items():
+            mass, much = masses[s, y], case.counted(masses, s, y)
+            cell = (y, s) if case.turned else (s, y)
+            inside, unseen = witness["reweighting"][cell[0]][cell[1]], witness["unseen"][cell[0]][cell[1]]
+            if any(v < 0 for v in inside) or unseen < 0:
+                raise RefusedError(f"the witness has negative mass in cell {cell}")
+            if unseen > 0 and not (case.general or (s, y) in case.empty):
+                raise RefusedError(f"the witness puts mass outside the observed losses of cell {cell}")
+            if len(inside) < len(atoms) or any(v != 0 for v in inside[len(atoms) :]):
+                raise RefusedError(f"the witness does not fit the losses of cell {cell}")
+            total = sum((arb(v) for v in inside), arb(unseen))
+            if not total > 0:
+                raise RefusedError(f"the witness says nothing of cell {cell}")
+            for (probability, loss), conditional in zip(atoms, inside, strict=False):
+                if probability.is_zero() and conditional > 0:
+                    raise RefusedError(f"the witness puts mass on a loss that does not occur in cell {cell}")
+                self.pairs.append((probability, mass * arb(conditional) / total))
+                self.value += much * arb(conditional) / total * loss
+            self.stray += mass * arb(unseen) / total
+            self.value += much * arb(unseen) / total * case.ceiling[s, y]
+
+
 def product_masses(case: Case, witness: dict[str, Any]) -> dict[tuple[int, int], arb]:
     """Check the witness's shares and return the masses of its cells: products, so that base rates are equal."""
     names = ("label_mass", "group_mass") if case.turned else ("group_mass", "label_mass")
@@ -312,35 +342,8 @@ def product_masses(case: Case, witness: dict[str, Any]) -> dict[tuple[int, int],
     return {(s, y): shares[0][s] * shares[1][y] for s, y in case.lower}
 
 
-def witness_value(
-    case: Case, witness: dict[str, Any], masses: dict[tuple[int, int], arb], attained: float | None
-) -> float:
-    """Check that the witness is what it claims to be and return its loss, rounded down (section 7)."""
-    overlap, value = arb(0), arb(0)
-    for (s, y), atoms in case.lower.items():
-        mass, much = masses[s, y], case.counted(masses, s, y)
-        cell = (y, s) if case.turned else (s, y)
-        inside, unseen = witness["reweighting"][cell[0]][cell[1]], witness["unseen"][cell[0]][cell[1]]
-        if any(v < 0 for v in inside) or unseen < 0:
-            raise RefusedError(f"the witness has negative mass in cell {cell}")
-        if unseen > 0 and not (case.general or (s, y) in case.empty):
-            raise RefusedError(f"the witness puts mass outside the observed losses of cell {cell}")
-        if len(inside) < len(atoms) or any(v != 0 for v in inside[len(atoms) :]):
-            raise RefusedError(f"the witness does not fit the losses of cell {cell}")
-        total = sum((arb(v) for v in inside), arb(unseen))
-        if not total > 0:
-            raise RefusedError(f"the witness says nothing of cell {cell}")
-        for (probability, loss), conditional in zip(atoms, inside, strict=False):
-            if probability.is_zero() and conditional > 0:
-                raise RefusedError(f"the witness puts mass on a loss that does not occur in cell {cell}")
-            overlap += (probability * mass * arb(conditional) / total).sqrt() if conditional > 0 else arb(0)
-            value += much * arb(conditional) / total * loss
-        value += much * arb(unseen) / total * case.ceiling[s, y]
-    if not overlap >= case.tau - arb(ROUNDING):
-        missing = float((case.tau - overlap).upper())
-        raise RefusedError(
-            f"the witness is outside the ball: its affinity misses what the radius asks for by {missing:.3g}"
-        )
+def check_attained(case: Case, value: arb, attained: float | None) -> float:
+    """Check that the witness's loss is the attained loss claimed, if one is, and return it, rounded down."""
     if attained is None:
         return -rounded_up(-value)
     if not value >= arb(attained) - arb(ROUNDING) * case.top:
@@ -350,3 +353,17 @@ def witness_value(
     if not value <= arb(attained) + arb(UNDERSTATED) * case.top:
         raise RefusedError(f"the witness's loss is {float(value.mid())!r}, not the attained loss {attained!r} claimed")
     return -rounded_up(-value)
+
+
+def witness_value(
+    case: Case, witness: dict[str, Any], masses: dict[tuple[int, int], arb], attained: float | None
+) -> float:
+    """Check that the witness is what it claims to be and return its loss, rounded down (section 7)."""
+    found = Inventory(case, witness, masses)
+    overlap = sum(((p * q).sqrt() for p, q in found.pairs if not q.is_zero()), arb(0))
+    if not overlap >= case.tau - arb(ROUNDING):
+        missing = float((case.tau - overlap).upper())
+        raise RefusedError(
+            f"the witness is outside the ball: its affinity misses what the radius asks for by {missing:.3g}"
+        )
+    return check_attained(case, found.value, attained)

@@ -61,10 +61,9 @@ class Condition:
             "any base rates",
         )
 
-    @property
-    def covered(self) -> str:
-        """The assumption, as a sentence."""
-        ball = "whose Hellinger distance from the data's distribution P is at most rho"
+    def covered(self, distance: str) -> str:
+        """The assumption, as a sentence; ``distance`` is how the one from the data is measured."""
+        ball = f"whose {distance} from the data's distribution P is at most rho"
         every = "The statement covers every distribution Q"
         return self._say(
             f"{every} in which all groups have the same base rates and {ball}.",

@@ -32,7 +32,7 @@ class CertificateCurve:
     rho, bound, attained
         Arrays of equal length; NaN in ``bound`` and ``attained`` marks the infeasible radii.
     distance
-        Hellinger distance to the nearest distribution in question: smaller radii are infeasible. With a confidence,
+        Distance to the nearest distribution in question: smaller radii are infeasible. With a confidence,
         how far that is at least.
     certificates
         The certificates themselves, None where infeasible.
@@ -110,7 +110,7 @@ class CertificateCurve:
         ax
             Where to draw; None makes a new figure. Needs matplotlib: ``pip install 'fairbound[plot]'``.
         samples
-            Distributions to show as points: rows of Hellinger distance and loss.
+            Distributions to show as points: rows of distance from the data, measured like rho, and loss.
         baselines
             Curves of other methods: a name, and a pair of radii and values.
 
@@ -122,10 +122,17 @@ class CertificateCurve:
         >>> curve.plot(baselines={"ceiling": ([0.0, 0.2], [1.0, 1.0])}).get_xlabel()
         'rho: Hellinger distance from the data'
         """
-        population = next((c.population for c in self), None)
+        first = next(iter(self), None)
         values = self.rho, self.bound, self.attained, self.distance
-        sampled = any(c.confidence is not None for c in self)
-        return draw_curve(*values, population, sampled=sampled, ax=ax, samples=samples, baselines=baselines)
+        return draw_curve(
+            *values,
+            None if first is None else first.population,
+            measured="distance" if first is None else first.distance_words,
+            sampled=any(c.confidence is not None for c in self),
+            ax=ax,
+            samples=samples,
+            baselines=baselines,
+        )
 
     def __iter__(self) -> Iterator[Certificate]:
         """Iterate over the certificates of the feasible radii."""
@@ -165,7 +172,8 @@ class CertificateCurve:
         if first is None:
             return [f"At a rho below {self.distance:.6f} there is nothing to certify."]
         rows, having = first.population.rows, first.condition.phrase
-        said = [nearest_sentence(self.distance, first.confidence, rows, having=having, limited=first.limited)]
+        near, measured = (self.distance, first.confidence, rows), first.distance_words
+        said = [nearest_sentence(*near, having=having, limited=first.limited, measured=measured)]
         if first.confidence is not None:
             said.append(
                 f"All bounds hold together {with_probability(first.confidence, rows)}; what is attained belongs to the "

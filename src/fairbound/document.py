@@ -14,11 +14,20 @@ from typing import Any
 import numpy as np
 
 from fairbound.arrays import Floats
+from fairbound.divergences import DIVERGENCES, HELLINGER, affinity_at
 from fairbound.knowledge import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.limits import Limits
 from fairbound.population import Population
-from fairbound.proof import ConditionalProof, PartitionProof, Proof, RatesProof, TangentProof
-from fairbound.reader import RATES_LEAF
+from fairbound.proof import (
+    ConditionalProof,
+    DivergenceProof,
+    PartitionProof,
+    Proof,
+    RatesProof,
+    SingleProof,
+    TangentProof,
+)
+from fairbound.reader_proofs import RATES_LEAF
 from fairbound.regions import StandIn
 from fairbound.sample import Sample
 from fairbound.strict import canonical
@@ -165,15 +174,24 @@ def write_witness(witness: Witness, population: Population, *, products: bool) -
     }
 
 
-def read_witness(document: dict[str, Any], loss: float, rho: float) -> Witness:
-    """Read a worst-case distribution. Its affinity is what the radius asks for; the checker computes the true one."""
+def read_witness(document: dict[str, Any], loss: float, question: dict[str, Any]) -> Witness:
+    """Read a worst-case distribution. Its distance is what the radius allows; the checker computes the true one."""
     cells = document["reweighting"]
     width = max(1, *(len(cell) for row in cells for cell in row))
     inside = np.array([[cell + [0.0] * (width - len(cell)) for cell in row] for row in cells], dtype=np.float64)
     k, r = _floats(document["group_mass"]), _floats(document["label_mass"])
-    affinity = max(0.0, 1.0 - rho**2)
     mass = k[:, None] * r if document["mass"] is None else _floats(document["mass"])
-    return Witness(k, r, mass, inside, _floats(document["unseen"]), loss, affinity)
+    divergence, rho = DIVERGENCES[question["divergence"]], float(question["rho"])
+    distance = None if divergence is HELLINGER else rho
+    return Witness(k, r, mass, inside, _floats(document["unseen"]), loss, affinity_at(divergence, rho), distance)
+
+
+def _leaf_keys(proof: object) -> tuple[str, ...]:
+    """Return the multipliers that each leaf of a proof (or of a kind of proof) has."""
+    kind = proof if isinstance(proof, type) else type(proof)
+    if kind is RatesProof:
+        return RATES_LEAF
+    return LEAF if kind is PartitionProof else ("w", "centre", "omega", "lam")
 
 
 def write_proof(proof: Proof) -> dict[str, Any]:
@@ -184,20 +202,26 @@ def write_proof(proof: Proof) -> dict[str, Any]:
     if isinstance(proof, TangentProof):
         multipliers = {key: getattr(proof, key).tolist() for key in TANGENT}
         return {"kind": "tangent", "axis": proof.axis, **multipliers}
+    if isinstance(proof, SingleProof):
+        return {"kind": "divergence_single", "eta": proof.eta, "lam": proof.lam}
+    keys = _leaf_keys(proof)
+    leaves = zip(*(getattr(proof, key).tolist() for key in keys), strict=True)
     tree = {
         "floors": proof.floors.tolist(),
         "splits": [None if split is None else list(split) for split in proof.splits],
+        "leaves": [dict(zip(keys, leaf, strict=True)) for leaf in leaves],
     }
-    keys = RATES_LEAF if isinstance(proof, RatesProof) else LEAF
-    leaves = zip(*(getattr(proof, key).tolist() for key in keys), strict=True)
-    tree["leaves"] = [dict(zip(keys, leaf, strict=True)) for leaf in leaves]
     if isinstance(proof, RatesProof):
         return {"kind": "rates", **tree}
     return {
-        "kind": "partition",
+        "kind": "partition" if isinstance(proof, PartitionProof) else "divergence_partition",
         "axis": proof.axis,
         **tree,
     }
+
+
+#: The multipliers of a leaf.
+_LEAF = ("w", "centre", "omega")
 
 
 def read_proof(document: dict[str, Any]) -> Proof:
@@ -206,9 +230,14 @@ def read_proof(document: dict[str, Any]) -> Proof:
         return ConditionalProof(*(_floats(document[key]) for key in ("theta", "cuts", "group_mu", "label_mu")))
     if document["kind"] == "tangent":
         return TangentProof(document["axis"], *(_floats(document[key]) for key in TANGENT))
+    if document["kind"] == "divergence_single":
+        return SingleProof(float(document["eta"]), float(document["lam"]))
     splits = tuple(None if split is None else (split[0], split[1]) for split in document["splits"])
-    keys = RATES_LEAF if document["kind"] == "rates" else LEAF
-    multipliers = (_floats([leaf[key] for leaf in document["leaves"]]) for key in keys)
-    if document["kind"] == "rates":
-        return RatesProof(_floats(document["floors"]), splits, *multipliers)
-    return PartitionProof(document["axis"], _floats(document["floors"]), splits, *multipliers)
+    made = {"rates": RatesProof, "partition": PartitionProof, "divergence_partition": DivergenceProof}[document["kind"]]
+    multipliers = (_floats([leaf[key] for leaf in document["leaves"]]) for key in _leaf_keys(made))
+    floors = _floats(document["floors"])
+    return (
+        made(floors, splits, *multipliers)
+        if made is RatesProof
+        else made(document["axis"], floors, splits, *multipliers)
+    )

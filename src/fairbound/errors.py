@@ -28,7 +28,7 @@ class InfeasibleError(ValueError):
     Attributes
     ----------
     distance
-        Hellinger distance from the data to the nearest distribution with equal base rates that respects the
+        Distance from the data to the nearest distribution with equal base rates that was found and respects the
         limits. Any ``rho`` of at least this size can be certified.
     """
 
@@ -43,7 +43,7 @@ class ThresholdError(ValueError):
     Attributes
     ----------
     distance
-        Hellinger distance from the data to the nearest distribution with equal base rates.
+        Distance from the data to the nearest distribution with equal base rates.
     """
 
     def __init__(self, message: str, distance: float) -> None:

@@ -13,10 +13,13 @@ from fairbound.certificate import Certificate
 from fairbound.checker import Verification, verify
 from fairbound.curve import CertificateCurve
 from fairbound.digits import radius_down
+from fairbound.divergences import DIVERGENCES
 from fairbound.errors import InputError
 from fairbound.marginals import MarginalSet
 from fairbound.nearest import nearest_shares
+from fairbound.nearest_product import nearest_product
 from fairbound.population import Population
+from fairbound.question import without_variance
 from fairbound.rates_nearest import nearest_rates
 from fairbound.reader import CURVE_FORMAT, read_format
 
@@ -42,7 +45,7 @@ class Findings:
     infeasible
         Radii that the document calls infeasible, sorted.
     distance
-        Hellinger distance to the nearest distribution in question, computed anew from the statistics; of a sample, the
+        Distance to the nearest distribution in question, computed anew from the statistics; of a sample, the
         smallest radius at which something remains to certify.
     verification
         What the checker says.
@@ -114,9 +117,13 @@ def examine(source: object) -> Findings:
 
 def _least_radius(c: Certificate) -> float:
     """Return the smallest radius at which there is something to certify."""
+    if c.divergence != "hellinger" and not c.fair:
+        return 0.0
     mass = (c.population if c.stand_in is None else c.stand_in.population).mass
     groups = MarginalSet(mass.shape[0], c.group_skew, c.group_limits)
     labels = MarginalSet(mass.shape[1], c.label_skew, c.label_limits)
+    if c.divergence != "hellinger":
+        return nearest_product(DIVERGENCES[c.divergence], mass, groups, labels).distance
     if c.condition.equal:
         near = nearest_shares(mass, groups, labels).distance
     else:
@@ -127,7 +134,7 @@ def _least_radius(c: Certificate) -> float:
 
 def _question(c: Certificate) -> tuple[Hashable, ...]:
     limits = c.group_skew, c.label_skew, c.group_limits, c.label_limits
-    return c.shift, c.support, c.empty_cells, *limits, c.condition, c.assumptions
+    return c.divergence, c.shift, c.support, c.empty_cells, *limits, c.condition, c.assumptions
 
 
 def counts_rows(population: Population) -> bool:
@@ -151,6 +158,8 @@ def worst_losses(certificates: tuple[Certificate, ...]) -> list[Floats] | None:
     """
     first = certificates[0]
     known = first.population if first.stand_in is None else first.stand_in.population
+    if first.divergence == "total_variation":
+        known = without_variance(known)
     try:
         problem = known.problem(first.shift, first.support, first.empty_cells, first.group_skew, first.label_skew)
     except InputError:

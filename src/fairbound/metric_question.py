@@ -14,9 +14,11 @@ from fairbound.arrays import Floats
 from fairbound.certificate import Certificate, combined
 from fairbound.comparing import compare
 from fairbound.conditions import Condition
+from fairbound.divergences import Divergence
 from fairbound.metrics import Chosen, choose
 from fairbound.population import Population
-from fairbound.question import Asked, Question, not_a_population, pose
+from fairbound.posing import Asked, not_a_population, pose
+from fairbound.question import Question
 from fairbound.regions import read_confidence
 
 
@@ -42,6 +44,11 @@ class MetricQuestion:
     def condition(self) -> Condition:
         """What is asked of base rates."""
         return self.parts[0].condition
+
+    @property
+    def divergence(self) -> Divergence:
+        """How distances are measured."""
+        return self.parts[0].divergence
 
     @property
     def sampled(self) -> bool:

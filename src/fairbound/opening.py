@@ -36,8 +36,8 @@ def summary_section(
     centre = " of the data" if level is None else f" of {source_words(findings)}"
     statement = element(
         "p",
-        f"{chance}{'in' if chance else 'In'} every distribution{findings.question.condition.phrase} within "
-        "Hellinger distance ",
+        f"{chance}{'in' if chance else 'In'} every {findings.question.distributions} within "
+        f"{findings.question.distance_words} ",
         live("rho"),
         f"{centre}{_restrictions(findings.question)}, the model's {said.words} {at_most} ",
         live("bound"),
@@ -151,6 +151,7 @@ def curve_section(
             bound,
             attained,
             distance=findings.distance,
+            measured=findings.question.distance_words,
             loss=findings.population.loss,
             scale=scale,
             chosen=chosen,

@@ -47,6 +47,7 @@ def curve_picture(
     attained: Floats,
     *,
     distance: float,
+    measured: str,
     loss: float,
     scale: CurveScale,
     chosen: int,
@@ -106,7 +107,7 @@ def curve_picture(
         element("line", class_="axis", x1=left, x2=right, y1=bottom, y2=bottom),
         element(
             "text",
-            f"rho: Hellinger distance from {'what the rows were drawn from' if sampled else 'the data'}",
+            f"rho: {measured} from {'what the rows were drawn from' if sampled else 'the data'}",
             class_="title",
             x=(left + right) / 2,
             y=height - 8,

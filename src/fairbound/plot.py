@@ -40,6 +40,7 @@ def draw_curve(
     distance: float,
     population: Population | None,
     *,
+    measured: str,
     sampled: bool,
     ax: Axes | None,
     samples: Any,
@@ -110,7 +111,7 @@ def draw_curve(
             )
     axes.set_xlim(0.0, max(float(rho.max(initial=0.0)), distance) * 1.02 or 1.0)
     axes.set_ylim(bottom=0.0)
-    axes.set_xlabel(f"rho: Hellinger distance from {'P, of which the rows are a sample' if sampled else 'the data'}")
+    axes.set_xlabel(f"rho: {measured} from {'P, of which the rows are a sample' if sampled else 'the data'}")
     axes.set_ylabel(wording(population).axis if population else "expected loss")
     axes.yaxis.label.set_parse_math(False)
     _finish(axes, "both")
@@ -215,7 +216,7 @@ def _samples(samples: Any) -> Floats:
     if not points.size:
         return np.zeros((0, 2))
     if points.ndim != 2 or points.shape[1] != 2:
-        message = f"samples has shape {points.shape}; it needs a row (Hellinger distance, loss) per distribution"
+        message = f"samples has shape {points.shape}; it needs a row (distance, loss) per distribution"
         raise InputError(message)
     return points
 

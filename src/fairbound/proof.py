@@ -67,6 +67,30 @@ class ConditionalProof:
 
 
 @dataclass(frozen=True)
+class DivergenceProof:
+    """A partition as above for a divergence other than Hellinger's: ``lam`` (L,) is a multiplier of each leaf too.
+
+    docs/theory.md, section 12.
+    """
+
+    axis: Axis
+    floors: Floats
+    splits: tuple[Split, ...]
+    w: Floats
+    centre: Floats
+    omega: Floats
+    lam: Floats
+
+
+@dataclass(frozen=True)
+class SingleProof:
+    """One pair of multipliers for all Q in the ball, without equal base rates (docs/theory.md, section 12)."""
+
+    eta: float
+    lam: float
+
+
+@dataclass(frozen=True)
 class RatesProof:
     """Base rates that may differ: a partition of the group shares with multipliers (docs/theory.md, section 11).
 
@@ -84,4 +108,4 @@ class RatesProof:
     lam: Floats
 
 
-Proof = TangentProof | PartitionProof | ConditionalProof | RatesProof
+Proof = TangentProof | PartitionProof | ConditionalProof | RatesProof | DivergenceProof | SingleProof

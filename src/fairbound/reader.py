@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from fairbound.reader_proofs import read_conditional, read_proof
 from fairbound.strict import (
     MalformedError,
     a_count,
@@ -32,11 +33,12 @@ CURVE_FORMAT = "fairbound-curve"
 METRIC_FORMATS = ("fairbound-metric", "fairbound-metric-curve")
 VERSION = "1.1.0"
 
+#: The divergences that are at most one, and those that have no largest value.
+UNIT_RANGE = ("hellinger", "total_variation")
+UNLIMITED = ("kl", "chi_squared")
+LARGEST_RADIUS = 1e9
 #: The name of the value that is 1 where the model predicts ``positive``, and else 0.
 SELECTED = "selected"
-
-#: The multipliers of a leaf where base rates may differ.
-RATES_LEAF = ("zeta", "base", "nu", "centre", "omega", "lam")
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ def _claims(document: dict[str, Any], shape: tuple[int, int], *, compared: bool 
     optional(lambda v, at: a_table(v, at, shape, an_amount))(witness["mass"], "witness.mass")
     a_table(witness["unseen"], "witness.unseen", shape, an_amount)
     a_table(witness["reweighting"], "witness.reweighting", shape, lambda v, at: a_list(v, at, None, an_amount))
-    (_conditional if compared else _proof)(document["proof"], shape, limits)
+    (read_conditional if compared else read_proof)(document["proof"], shape, limits)
     a_list(document["assumptions"], "assumptions", None, a_text)
 
 
@@ -243,6 +245,11 @@ def _sampling(document: dict[str, Any], shape: tuple[int, int]) -> None:
     a_table(counts, "sampling.counts", shape, lambda v, at: a_list(v, at, len(losses), a_count))
 
 
+def _largest_radius(questions: list[Any]) -> float:
+    """Return how large radii may be: some divergences are at most one."""
+    return 1.0 if any(question["divergence"] in UNIT_RANGE for question in questions) else LARGEST_RADIUS
+
+
 def _question(question: Any, *, sampled: bool) -> None:
     keys = (
         "shift",
@@ -265,14 +272,16 @@ def _question(question: Any, *, sampled: bool) -> None:
     a_word(question["shift"], "question.shift", ("general", "sensitive"))
     a_word(question["support"], "question.support", ("any", "observed"))
     a_word(question["empty_cells"], "question.empty_cells", ("refuse", "ceiling"))
-    a_word(question["divergence"], "question.divergence", ("hellinger",))
+    a_word(question["divergence"], "question.divergence", (*UNIT_RANGE, *UNLIMITED))
+    if sampled and question["divergence"] != "hellinger":
+        raise MalformedError("question.divergence must be hellinger in finite-sample certificates")
     if (question["confidence"] is not None) != sampled:
         raise MalformedError("question.confidence is for finite samples: a number if `sampling` is given, else null")
     if sampled:
         a_number(question["confidence"], "question.confidence", low=0.0, high=1.0)
         if question["confidence"] in {0, 1}:
             raise MalformedError("question.confidence must lie strictly between 0 and 1")
-    a_number(question["rho"], "question.rho", low=0.0, high=1.0)
+    a_number(question["rho"], "question.rho", low=0.0, high=_largest_radius([question]))
     for key in ("group_skew", "label_skew"):
         optional(lambda v, at: a_number(v, at, low=0.0, high=1.0))(question[key], f"question.{key}")
     _base_rates(question)
@@ -309,23 +318,6 @@ def _coefficient(value: Any, where: str) -> None:
     a_number(value, where, low=-2.0, high=2.0)
 
 
-def _conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]) -> None:
-    """Check multipliers of means given a group: a table for each end of each piece, and those of the limits."""
-    an_object(proof, "proof", ("kind", "theta", "cuts", "group_mu", "label_mu"))
-    a_word(proof["kind"], "proof.kind", ("conditional",))
-
-    def tables(value: Any, where: str) -> None:
-        a_list(value, where, None, lambda v, at: a_table(v, at, shape, a_number))
-
-    def rows(value: Any, where: str) -> None:
-        a_list(value, where, None, lambda v, at: a_list(v, at, limits[0], a_number))
-
-    a_list(proof["cuts"], "proof.cuts", None, lambda v, at: a_number(v, at, low=0.0, high=1.0))
-    a_list(proof["theta"], "proof.theta", None, tables)
-    a_list(proof["group_mu"], "proof.group_mu", len(proof["theta"]), rows)
-    a_list(proof["label_mu"], "proof.label_mu", limits[1] if proof["label_mu"] else 0, a_number)
-
-
 def _base_rates(question: dict[str, Any]) -> None:
     """Check what is asked of base rates: equal, nearly equal, or nothing."""
     a_truth(question["fair"], "question.fair")
@@ -337,70 +329,12 @@ def _base_rates(question: dict[str, Any]) -> None:
         raise MalformedError("question.label_skew must be null where base rates may differ")
 
 
-def _proof(proof: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> None:
-    kind = proof.get("kind") if isinstance(proof, dict) else None
-    if kind == "tangent":
-        an_object(proof, "proof", ("kind", "axis", "phi", "share", "level_mu", "share_mu"))
-    elif kind == "rates":
-        an_object(proof, "proof", ("kind", "floors", "splits", "leaves"))
-        _rates_proof(proof, (shape[0], shape[1]))
-        return
-    else:
-        an_object(proof, "proof", ("kind", "axis", "floors", "splits", "leaves"))
-        a_word(kind, "proof.kind", ("tangent", "partition", "rates"))
-    a_word(proof["axis"], "proof.axis", ("label", "group"))
-    if proof["axis"] == "group":
-        shape, limits = shape[::-1], limits[::-1]
-    if kind == "tangent":
-        a_table(proof["phi"], "proof.phi", (shape[0], shape[1]), a_number)
-        a_list(proof["share"], "proof.share", shape[1], a_number)
-        _multipliers(proof, "proof", limits)
-        return
-    a_list(proof["floors"], "proof.floors", shape[1], lambda v, at: a_number(v, at, low=0.0, high=1.0))
-    a_list(proof["splits"], "proof.splits", None, optional(_split))
-
-    def leaf(value: Any, where: str) -> None:
-        an_object(value, where, ("w", "centre", "omega", "level_mu", "share_mu"))
-        a_table(value["w"], f"{where}.w", (shape[0], shape[1]), a_number)
-        a_list(value["centre"], f"{where}.centre", shape[1], a_number)
-        a_list(value["omega"], f"{where}.omega", shape[1], a_number)
-        _multipliers(value, where, limits)
-
-    a_list(proof["leaves"], "proof.leaves", None, leaf)
-
-
-def _multipliers(proof: dict[str, Any], where: str, limits: tuple[int, ...]) -> None:
-    """Check the multipliers of linear limits; whether they are negative is the checker's business."""
-    for key, count in zip(("level_mu", "share_mu"), limits, strict=True):
-        a_list(proof[key], f"{where}.{key}", count, a_number)
-
-
-def _rates_proof(proof: dict[str, Any], shape: tuple[int, int]) -> None:
-    """Check the pieces of group shares and their multipliers where base rates may differ."""
-    a_list(proof["floors"], "proof.floors", shape[0], lambda v, at: a_number(v, at, low=0.0, high=1.0))
-    a_list(proof["splits"], "proof.splits", None, optional(_split))
-
-    def leaf(value: Any, where: str) -> None:
-        an_object(value, where, RATES_LEAF)
-        a_table(value["zeta"], f"{where}.zeta", shape, a_number)
-        for key in ("base", "nu", "centre", "omega"):
-            a_list(value[key], f"{where}.{key}", shape[0], a_number)
-        a_number(value["lam"], f"{where}.lam")
-
-    a_list(proof["leaves"], "proof.leaves", None, leaf)
-
-
-def _split(value: Any, where: str) -> None:
-    if not isinstance(value, list) or len(value) != 2 or any(type(v) is not int or v < 0 for v in value):
-        raise MalformedError(f"{where} must be null or a pair of corners")
-
-
 def _read_curve(curve: dict[str, Any]) -> list[dict[str, Any]]:
     """Return a curve's certificates, each with the common population."""
     keys = ("format", "version", "producer", "population", "sampling", "distance", "points", "digest")
     an_object(curve, "the curve", keys)
     _header(curve, CURVE_FORMAT)
-    a_number(curve["distance"], "distance", low=0.0, high=1.0)
+    a_number(curve["distance"], "distance", low=0.0, high=LARGEST_RADIUS)
     shape = _population(curve["population"])
     _sampling(curve, shape)
     documents: list[dict[str, Any]] = []
@@ -409,7 +343,7 @@ def _read_curve(curve: dict[str, Any]) -> list[dict[str, Any]]:
     def point(value: Any, where: str) -> None:
         if isinstance(value, dict) and "infeasible" in value:
             an_object(value, where, ("infeasible",))
-            a_number(value["infeasible"], f"{where}.infeasible", low=0.0, high=1.0)
+            a_number(value["infeasible"], f"{where}.infeasible", low=0.0, high=LARGEST_RADIUS)
             infeasible.append(value["infeasible"])
             return
         an_object(value, where, _PARTS)
@@ -419,6 +353,8 @@ def _read_curve(curve: dict[str, Any]) -> list[dict[str, Any]]:
         documents.append(whole)
 
     a_list(curve["points"], "points", None, point)
+    if documents and max(infeasible) > _largest_radius([d["question"] for d in documents]):
+        raise MalformedError("a radius or the distance of the curve is larger than its divergence can be")
     _consistent(infeasible, [d["question"]["rho"] for d in documents])
     if curve["sampling"] is not None and any(_sampled(d) != _sampled(documents[0]) for d in documents):
         raise MalformedError("the points of a curve must share one confidence and one shift, since `sampling` does")

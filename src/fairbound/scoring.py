@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from fairbound.certify import certify
 from fairbound.losses import Loss
 from fairbound.population import Population
-from fairbound.question import Asked
+from fairbound.posing import Asked
 
 
 def certified_loss(

@@ -128,8 +128,8 @@ def _nearest(findings: Findings) -> str:
         return "the data's own: every distance can be certified."
     if level is None:
         return (
-            f"at Hellinger distance {distance:.4f}{limits}. Within smaller distances there is none, and so nothing to "
-            "certify."
+            f"at {findings.question.distance_words} {distance:.4f}{limits}. Within smaller distances there is none, "
+            "and so nothing to certify."
         )
     if distance == 0:
         return f"the rows do not exclude {condition.already}{limits}: every distance can be certified."
@@ -179,7 +179,7 @@ def scope_section(findings: Findings) -> Element:
     asked, said = findings.question, wording(findings.population)
     covered = [
         asked.condition.listed,
-        f"Near the data: the Hellinger distance from {source_words(findings)} is at most rho.",
+        f"Near the data: the {asked.distance_words} from {source_words(findings)} is at most rho.",
         {
             "sensitive": "Sensitive shifting: only the shares of the cells of group and label change. Inside each cell "
             f"everything stays as in {'that distribution' if findings.sampled else 'the data'}.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -27,6 +28,8 @@ class Pieces:
         A bound on the loss over the piece, and
     w, centre, omega, level_mu, share_mu
         the multipliers that prove it, shapes (N, S, C), (N, C), (N, C) and (N, limits) of either side.
+    lam
+        One more of them, of the ball, where it is not eliminated (divergences other than Hellinger's), shape (N,).
     guess
         Label shares at which the loss may be large, shape (N, C).
     """
@@ -40,6 +43,7 @@ class Pieces:
     omega: Floats
     level_mu: Floats
     share_mu: Floats
+    lam: Floats
     guess: Floats
 
     def __len__(self) -> int:
@@ -79,6 +83,7 @@ class Forest:
             omega=np.zeros((radii, size)),
             level_mu=no_multipliers(radii, groups),
             share_mu=no_multipliers(radii, labels),
+            lam=np.zeros(radii),
             guess=np.full((radii, size), 1.0 / size),
         )
         self._radii = radii
@@ -126,10 +131,18 @@ class Forest:
 
     def proofs(self, axis: Axis, floors: Floats) -> list[PartitionProof]:
         """Write down each tree, in preorder, with the multipliers of its leaves."""
+        proofs = []
+        for splits, rows in self.trees():
+            kept = self.pieces.take(rows)
+            multipliers = kept.w, kept.centre, kept.omega, kept.level_mu, kept.share_mu
+            proofs.append(PartitionProof(axis, floors, splits, *multipliers))
+        return proofs
+
+    def trees(self) -> Iterator[tuple[tuple[Split, ...], Integers]]:
+        """Walk each tree in preorder: its splits, and which pieces its leaves are."""
         cuts = self._cuts.tolist()
         place = np.zeros(len(cuts), dtype=np.int64)
         place[self.pieces.node] = np.arange(len(self.pieces))
-        proofs = []
         for root in range(self._radii):
             splits: list[Split] = []
             leaves: list[int] = []
@@ -143,7 +156,4 @@ class Forest:
                 else:
                     splits.append((i, j))
                     stack += (half + 1, half)
-            kept = self.pieces.take(place[leaves])
-            multipliers = kept.w, kept.centre, kept.omega, kept.level_mu, kept.share_mu
-            proofs.append(PartitionProof(axis, floors, tuple(splits), *multipliers))
-        return proofs
+            yield tuple(splits), place[leaves]

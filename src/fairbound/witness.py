@@ -44,6 +44,8 @@ class Witness:
         Q's expected loss, rounded down.
     affinity
         ``sum sqrt(dP dQ)``, rounded down; Q's Hellinger distance from P is at most ``sqrt(1 - affinity)``.
+    divergence
+        Q's distance from P if the question measures it otherwise than by Hellinger, rounded up; else None.
     """
 
     group_mass: Floats
@@ -53,11 +55,12 @@ class Witness:
     unseen: Floats
     loss: float
     affinity: float
+    divergence: float | None = None
 
     @property
     def distance(self) -> float:
-        """Q's Hellinger distance from the data."""
-        return float(np.sqrt(max(0.0, 1.0 - self.affinity)))
+        """Q's distance from the data as the question measures it, at most rho."""
+        return float(np.sqrt(max(0.0, 1.0 - self.affinity))) if self.divergence is None else self.divergence
 
     @property
     def transposed(self) -> Witness:
@@ -70,6 +73,7 @@ class Witness:
             self.unseen.T,
             self.loss,
             self.affinity,
+            self.divergence,
         )
 
 

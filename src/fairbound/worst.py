@@ -125,7 +125,7 @@ class WorstCases:
                 if proved
                 else " of the data, is what the document names as the worst case; it was not accepted. "
             )
-            return ["This distribution, within Hellinger distance ", rho, after]
+            return [f"This distribution, within {self.certificates[0].distance_words} ", rho, after]
         if not proved:
             return ["At rho = ", rho, " this is what the document names as the worst case; it was not accepted. "]
         return [

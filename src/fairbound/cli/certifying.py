@@ -79,7 +79,7 @@ def add_certify(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=radii,
         metavar="RHO",
-        help="radius: Hellinger distance from the data, between 0 and 1; several, or FIRST:LAST:STEP",
+        help="radius: distance from the data (see --divergence), between 0 and 1; several, or FIRST:LAST:STEP",
     )
     add_question_options(parser)
     add_output_options(parser)

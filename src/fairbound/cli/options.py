@@ -11,6 +11,7 @@ from typing import Any
 from fairbound.cli.output import ProblemError, progress, unreadable
 from fairbound.cli.tables import label_of, open_table
 from fairbound.cli.words import for_command
+from fairbound.divergences import DIVERGENCES
 from fairbound.errors import InputError, listed
 from fairbound.losses import LOSSES
 from fairbound.names import short_name
@@ -136,6 +137,18 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
         choices=["general", "sensitive"],
         default="general",
         help="what may change: anything, or only the shares of groups and labels (default: %(default)s)",
+    )
+    asked.add_argument(
+        "--divergence",
+        choices=list(DIVERGENCES),
+        default="hellinger",
+        help="how the distance from the data is measured; kl and chi_squared may exceed 1 (default: %(default)s)",
+    )
+    asked.add_argument(
+        "--any-base-rates",
+        dest="fair",
+        action="store_false",
+        help="drop the condition of equal base rates; for divergences other than hellinger",
     )
     asked.add_argument("--group-skew", type=number, metavar="X", help="largest difference between two group shares")
     asked.add_argument("--label-skew", type=number, metavar="X", help="largest difference between two label shares")

@@ -72,7 +72,7 @@ def curve_lines(curve: CertificateCurve, arguments_shift: tuple[str, str]) -> li
         "",
         *paragraphs(
             [
-                f"Over every distribution{first.condition.phrase} within Hellinger distance rho of {centre}, where "
+                f"Over every {first.distributions} within {first.distance_words} rho of {centre}, where "
                 f"{MEANING[arguments_shift]}{limits}:"
             ],
             mark="",

@@ -12,6 +12,7 @@ OPTIONS = {
     "clip": "--clip",
     "confidence": "--confidence",
     "delimiter": "--delimiter",
+    "divergence": "--divergence",
     "empty_cells": "--empty-cells",
     "encoding": "--encoding",
     "group": "--group",
@@ -75,6 +76,12 @@ PHRASES = (
     ("group_skew goes with both", "--group-skew goes with both"),
     (", and None chooses by size", ""),
     ("use a larger threshold", "use a larger one"),
+    ("divergence: distances other than", "--divergence: distances other than"),
+    ("leave confidence out, or use", "leave --confidence out, or use"),
+    (" (hellinger_radius turns a total variation distance into a radius of it)", ""),
+    ("fair=False needs", "--any-base-rates needs"),
+    ("leave them out with fair=False", "leave them out with --any-base-rates"),
+    ("group_skew and label_skew limit", "--group-skew and --label-skew limit"),
 )
 
 

@@ -1,0 +1,92 @@
+"""From multipliers to bounds for divergences other than Hellinger's, rounded outward (docs/theory.md, section 11).
+
+As in :mod:`fairbound.bounds`, any multipliers give a valid bound, and no rounding error can make it too small.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairbound.arrays import Floats
+from fairbound.bounds import LEAST, MOST, PROBABILITY_ROUNDINGS
+from fairbound.divergences import Divergence
+from fairbound.problem import Problem
+from fairbound.rounding import margin, raised
+
+
+def _certified(divergence: Divergence, rho: Floats, lam: Floats, level: Floats, total: Floats) -> Floats:
+    """Return ``level + lam (rho - rest) + total`` rounded up; ``level`` and ``total`` are upper bounds already."""
+    ball = lam * (rho - divergence.rest)
+    return level + ball + total + margin(np.abs(level) + lam * (rho + divergence.rest) + np.abs(total), 6)
+
+
+def moving_bound(
+    problem: Problem,
+    divergence: Divergence,
+    rho: Floats,
+    vertices: Floats,
+    multipliers: tuple[Floats, Floats, Floats, Floats],
+) -> Floats:
+    """Bound the loss over all Q whose label shares lie in a piece, from any ``w``, ``centre``, ``omega``, ``lam``.
+
+    Shapes: rho and lam (N,), vertices (N, m, C), w (N, S, C), centre and omega (N, C). With
+    ``eta_sy(r) = w_sy - <r - centre, w_s>`` and ``v_s = <centre, w_s>``:
+
+        sigma_K(v) + lam (rho - rest) + max_j [ sum_i p_i E_i[ g(l - eta_i(r^j)) ] - <omega, r^j> ] + sigma_R(omega),
+
+    provided ``eta_i(r^j) >= c_i - lam f'(inf)``; else nothing is proved: infinity. Vertices are allowed to be off by a
+    few roundings.
+    """
+    w, centre, omega, lam = multipliers
+    labels = problem.labels.size
+    tilt = (vertices - centre[:, None]) @ w.swapaxes(-1, -2)  # (N, m, S)
+    eta = w[:, None] - tilt[..., None]  # (N, m, S, C)
+    size = (np.abs(vertices) + np.abs(centre[:, None])) @ np.abs(w).swapaxes(-1, -2)
+    eta = eta - margin(np.abs(w)[:, None] + size[..., None], 2 * labels + 8)
+
+    atoms = problem.upper
+    steep = lam[:, None, None, None]
+    held = (lam > 1.0 / MOST) & (lam < MOST) & (np.abs(w) < MOST).all(axis=(1, 2))
+    held = held & (np.abs(centre) < MOST).all(axis=1) & (np.abs(omega) < MOST).all(axis=1)
+    if divergence.escapes:
+        reached = eta + divergence.escape * steep
+        reached = reached - margin(np.abs(eta) + divergence.escape * steep, 2)
+        held = held & (reached >= problem.ceiling).all(axis=(1, 2, 3))
+    excess = atoms.loss - eta[..., None]
+    excess = excess + margin(atoms.loss + np.abs(eta)[..., None], 1)
+    with np.errstate(all="ignore"):
+        grown = divergence.grown(excess, np.where(held, lam, 1.0)[:, None, None, None, None])
+        terms = np.where(atoms.probability > 0, atoms.probability * grown, 0.0)
+        total = raised(terms.sum(axis=(2, 3, 4)) + LEAST, atoms.probability.size + PROBABILITY_ROUNDINGS + 8)
+        most = total.max(axis=1)
+        if omega.any():
+            pulled = (vertices @ omega[..., None])[..., 0]
+            size = (np.abs(vertices) @ np.abs(omega)[..., None])[..., 0]
+            limit = problem.labels.support(omega)
+            apart = total - pulled + margin(size + total, labels + 8)
+            most = apart.max(axis=1) + limit
+            most = most + margin(np.abs(apart).max(axis=1) + np.abs(limit), 2)
+        level = (w @ centre[..., None])[..., 0]
+        level = level + margin((np.abs(w) @ np.abs(centre)[..., None])[..., 0], labels + 4)
+        bound = _certified(divergence, rho, lam, problem.groups.support(level), most)
+    return np.where(held & np.isfinite(bound), bound, np.inf)
+
+
+def single_bound(problem: Problem, divergence: Divergence, rho: Floats, eta: Floats, lam: Floats) -> Floats:
+    """Bound the loss over all Q in the ball, equal base rates or not, from any ``eta`` and ``lam``, shapes (N,).
+
+    eta + lam (rho - rest) + E_P[ g(l - eta) ],      provided eta >= c - lam f'(inf) for the largest ceiling c.
+    """
+    atoms = problem.upper
+    held = (lam > 1.0 / MOST) & (lam < MOST) & (np.abs(eta) < MOST)
+    if divergence.escapes:
+        cost = divergence.escape * lam
+        held = held & (eta + cost - margin(np.abs(eta) + cost, 2) >= problem.ceiling.max())
+    across = eta[:, None, None, None]
+    excess = atoms.loss - across + margin(atoms.loss + np.abs(across), 1)
+    with np.errstate(all="ignore"):
+        grown = divergence.grown(excess, np.where(held, lam, 1.0)[:, None, None, None])
+        terms = np.where(atoms.probability > 0, atoms.probability * grown, 0.0)
+        total = raised(terms.sum(axis=(1, 2, 3)) + LEAST, atoms.probability.size + PROBABILITY_ROUNDINGS + 8)
+        bound = _certified(divergence, rho, lam, eta, total)
+    return np.where(held & np.isfinite(bound), bound, np.inf)
