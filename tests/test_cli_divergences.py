@@ -43,11 +43,11 @@ def test_certify(rows: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path)
 
 
 def test_any_base_rates_and_radius(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    free = ["--divergence", "kl", "--any-base-rates"]
+    free = ["--divergence", "kl", "--no-base-rate-constraint"]
     assert main(["certify", str(rows), *COLUMNS, "--rho", "2.5", *free]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "Over every distribution within Kullback-Leibler divergence rho" in printed
-    assert "need not have equal base rates" in printed
+    assert "There is no condition on base rates" in printed
     assert main(["radius", str(rows), *COLUMNS, "--max-loss", "0.5", *free]) == 0
     assert "0.5 up to rho =" in capsys.readouterr().out
 
@@ -56,8 +56,11 @@ def test_any_base_rates_and_radius(rows: Path, capsys: pytest.CaptureFixture[str
     ("options", "words"),
     [
         (["--divergence", "kl", "--confidence", "0.9"], "leave --confidence out"),
-        (["--any-base-rates"], "--any-base-rates needs another divergence"),
-        (["--divergence", "kl", "--any-base-rates", "--group-skew", "0.5"], "leave them out with --any-base-rates"),
+        (["--divergence", "kl", "--base-rate-tolerance", "0.1"], "does not go with divergence='kl'"),
+        (
+            ["--divergence", "kl", "--no-base-rate-constraint", "--group-skew", "0.5"],
+            "leave them out with --no-base-rate-constraint",
+        ),
         (["--divergence", "total_variation", "--rho", "1.5"], "--rho 1.5 is outside [0, 1]"),
     ],
 )

@@ -502,8 +502,10 @@ def test_many_losses_are_merged_with_mean_and_variance() -> None:
         ({"divergence": "wasserstein"}, "divergence='wasserstein' is not known"),
         ({"divergence": "kl", "confidence": 0.95}, "angle metric of the Hellinger distance"),
         ({"divergence": "kl", "fair": False, "group_skew": 0.5}, "leave them out with fair=False"),
-        ({"divergence": "kl", "fair": "no"}, "must be True or False"),
-        ({"fair": False}, "fair=False needs another divergence"),
+        ({"divergence": "kl", "fair": "no"}, "must be True"),
+        ({"divergence": "kl", "base_rate_tolerance": 0.1}, "does not go with divergence='kl'"),
+        ({"divergence": "kl", "metric": "group_loss"}, "does not go with divergence='kl'"),
+        ({"divergence": "kl", "min_group_mass": 0.1}, "does not go with divergence='kl'"),
     ],
 )
 def test_questions_that_cannot_be_asked(asked: dict[str, Any], words: str) -> None:

@@ -426,7 +426,7 @@ class Population:
         empty = self.weight == 0
         if shift == "general" and support == "any":
             if not math.isfinite(self.ceiling):
-                cure = "pass clip to from_predictions (or ceiling to from_losses), or restrict Q with support='observed'"
+                cure = "pass clip to from_predictions (ceiling to from_losses), or restrict Q with support='observed'"
                 raise InputError(f"shift='general' needs a ceiling, and the loss {self.loss_name!r} has none: {cure}")
             upper, lower = self.knowledge.atoms(self.mass, self.ceiling)
             return Problem(upper, lower, np.full(empty.shape, self.ceiling), True, groups, labels)

@@ -144,12 +144,6 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
         default="hellinger",
         help="how the distance from the data is measured; kl and chi_squared may exceed 1 (default: %(default)s)",
     )
-    asked.add_argument(
-        "--any-base-rates",
-        dest="fair",
-        action="store_false",
-        help="drop the condition of equal base rates; for divergences other than hellinger",
-    )
     asked.add_argument("--group-skew", type=number, metavar="X", help="largest difference between two group shares")
     asked.add_argument("--label-skew", type=number, metavar="X", help="largest difference between two label shares")
     asked.add_argument("--min-group-mass", type=number, metavar="X", help="smallest share of any group")

@@ -79,8 +79,6 @@ PHRASES = (
     ("divergence: distances other than", "--divergence: distances other than"),
     ("leave confidence out, or use", "leave --confidence out, or use"),
     (" (hellinger_radius turns a total variation distance into a radius of it)", ""),
-    ("fair=False needs", "--any-base-rates needs"),
-    ("leave them out with fair=False", "leave them out with --any-base-rates"),
     ("group_skew and label_skew limit", "--group-skew and --label-skew limit"),
 )
 
