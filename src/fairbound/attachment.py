@@ -6,10 +6,11 @@ import base64
 import gzip
 import json
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from fairbound.reader import CURVE_FORMAT
+from fairbound.reader import CURVE_FORMAT, METRIC_FORMATS
 
 
 @dataclass(frozen=True)
@@ -29,19 +30,23 @@ def attach(document: bytes, room: int) -> Attachment | None:
     if len(packed) <= room:
         return Attachment(packed)
     whole = json.loads(document)
-    if whole["format"] != CURVE_FORMAT:
+    if whole["format"] not in {CURVE_FORMAT, METRIC_FORMATS[1]}:
         return None
-    certified = sorted(
-        (point for point in whole["points"] if "infeasible" not in point), key=lambda point: point["question"]["rho"]
-    )
+    certified = sorted((point for point in whole["points"] if "infeasible" not in point), key=_radius)
     count = len(certified) // 2
     while count:
         kept = [certified[i] for i in np.linspace(len(certified) - 1, 0, count).round().astype(int)[::-1]]
         packed = _pack(json.dumps({**whole, "points": kept}, allow_nan=False).encode("ascii"))
         if len(packed) <= room:
-            return Attachment(packed, tuple(float(point["question"]["rho"]) for point in kept))
+            return Attachment(packed, tuple(map(_radius, kept)))
         count //= 2
     return None
+
+
+def _radius(point: dict[str, Any]) -> float:
+    """Return the radius of a point, which has one question, or several of the same radius."""
+    asked = point["statements"][0] if "statements" in point else point
+    return float(asked["question"]["rho"])
 
 
 def _pack(document: bytes) -> str:

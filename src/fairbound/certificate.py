@@ -28,7 +28,7 @@ from fairbound.document import (
     write_witness,
 )
 from fairbound.limits import Limits
-from fairbound.metrics import metric_sentence, objective_sentence
+from fairbound.metrics import metric_sentence, metric_wording, objective_sentence, value_on_data
 from fairbound.notebook import html_details, html_paragraph, html_table
 from fairbound.objective import Objective
 from fairbound.overview import change_rows
@@ -39,7 +39,7 @@ from fairbound.reader import FORMAT, METRIC_FORMATS, VERSION, Whole, read_whole
 from fairbound.regions import StandIn
 from fairbound.version import __version__
 from fairbound.witness import Witness
-from fairbound.wording import wording
+from fairbound.wording import Wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -169,6 +169,30 @@ class Certificate:
         return self.objective is not None and self.objective.ratio
 
     @property
+    def said(self) -> Wording:
+        """The words for what is bounded."""
+        return metric_wording(self.population, self.metric, self.group)
+
+    @property
+    def side(self) -> str:
+        """On which side of the bound the truth is, in words."""
+        return "at least" if self.lower else "at most"
+
+    @property
+    def on_data(self) -> float:
+        """What is bounded, on the data themselves."""
+        if self.objective is None:
+            return self.population.loss
+        values = [value_on_data(self.population, c.objective) for c in self.comparisons or (self,) if c.objective]
+        return min(values) if self.lower else max(values)
+
+    def texts(self, digits: Digits) -> tuple[str, str]:
+        """Return bound and attained value as texts, rounded to the safe side: a bound away from the truth."""
+        if self.lower:
+            return digits.down(self.bound), digits.up(self.attained)
+        return digits.up(self.bound), digits.down(self.attained)
+
+    @property
     def gap(self) -> float:
         """The worst case in the ball (around P, or around its stand-in) lies between bound and attained value."""
         return self.attained - self.bound if self.lower else self.bound - self.attained
@@ -282,16 +306,17 @@ class Certificate:
     def _repr_html_(self) -> str:
         """Show the certificate in a notebook: the claim, the worst case, and what it rests on."""
         digits = Digits(6)
-        claim = f"The {wording(self.population).subject} is at most {digits.up(self.bound)}"
+        bound, attained = self.texts(digits)
+        claim = f"The {self.said.subject} is {self.side} {bound}"
         every = f"in every {self.distributions} within {self.distance_words} {radius_down(self.rho)} of"
         if self.confidence is None:
-            found = f"the worst case that was found has {digits.down(self.attained)}."
+            found = f"the worst case that was found has {attained}."
             where = f"{every} the data ({self.shift} shifting); {found}"
         else:
             where = (
                 f"{with_probability(self.confidence, self.population.rows)}, {every} the distribution that they were "
                 f"drawn from ({self.shift} shifting). A distribution in the larger ball that allows for sampling error "
-                f"has {digits.down(self.attained)}; the worst case may be smaller."
+                f"has {attained}; the worst case may be milder."
             )
         return "".join(
             [

@@ -9,7 +9,6 @@ from fairbound.attachment import Attachment
 from fairbound.digits import radius_down
 from fairbound.findings import Findings
 from fairbound.markup import Child, definitions, element, section
-from fairbound.wording import wording
 
 #: More radii than these are not listed.
 MOST_RADII = 20
@@ -23,11 +22,7 @@ def check_section(findings: Findings, attached: Attachment | None) -> Element:
         term = "Largest bound that the proofs give" if findings.curve else "The proof gives the bound"
         facts.append((term, repr(found.checked_bound)))
     if found.witness_value is not None:
-        term = (
-            f"Largest {wording(findings.population).one} that is attained"
-            if findings.curve
-            else "The worst case attains"
-        )
+        term = f"Largest {findings.question.said.one} that is attained" if findings.curve else "The worst case attains"
         term += " in the larger ball that allows for sampling error" if findings.sampled else ""
         facts.append((term, repr(found.witness_value)))
     whole = attached is not None and attached.radii is None

@@ -126,8 +126,9 @@ class CertificateCurve:
         values = self.rho, self.bound, self.attained, self.distance
         return draw_curve(
             *values,
-            None if first is None else first.population,
+            None if first is None else (first.said, first.on_data),
             measured="distance" if first is None else first.distance_words,
+            lower=first is not None and first.lower,
             sampled=any(c.confidence is not None for c in self),
             ax=ax,
             samples=samples,
@@ -155,7 +156,7 @@ class CertificateCurve:
         rows = [
             [radius_down(rho), "infeasible", "", ""]
             if c is None
-            else [radius_down(rho), Digits(6).up(c.bound), Digits(6).down(c.attained), gap_up(c.gap)]
+            else [radius_down(rho), *c.texts(Digits(6)), gap_up(c.gap)]
             for rho, c in zip(self.rho, self.certificates, strict=True)
         ]
         return ["rho", "bound", "attained", "gap"], rows

@@ -21,7 +21,7 @@ from fairbound.nearest_product import nearest_product
 from fairbound.population import Population
 from fairbound.question import without_variance
 from fairbound.rates_nearest import nearest_rates
-from fairbound.reader import CURVE_FORMAT, read_format
+from fairbound.reader import is_curve
 
 #: Cells with fewer rows are named: their share and their mean loss rest on little.
 FEW_ROWS = 30
@@ -87,7 +87,7 @@ def examine(source: object) -> Findings:
         )
         raise InputError(message)
     document = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
-    curve = read_format(document) == CURVE_FORMAT
+    curve = is_curve(document)
     if curve:
         whole = CertificateCurve.from_json(document)
         certificates = tuple(sorted(whole, key=lambda c: c.rho))

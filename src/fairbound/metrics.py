@@ -6,14 +6,17 @@ A metric is a list of objectives: the largest of them (of a ratio, the smallest)
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Literal
 
+import numpy as np
+
 from fairbound.errors import InputError, listed, shown
+from fairbound.names import short_name
 from fairbound.objective import Objective
 from fairbound.population import Population
-from fairbound.wording import wording
+from fairbound.wording import Wording, wording
 
 MetricName = Literal[
     "loss",
@@ -142,6 +145,33 @@ def objective_sentence(population: Population, objective: Objective) -> str:
     if objective.ratio:
         return f"What is bounded, from below, is the {mean} of {minus} divided by that of {plus}; at most 1 counts."
     return f"What is bounded is the {mean} of {plus} minus that of {minus}{where}."
+
+
+def metric_wording(population: Population, metric: str, group: Hashable | None) -> Wording:
+    """Return the words for what is bounded: those of the population's values, unless it is a metric."""
+    base = wording(population)
+    if metric not in METRICS:
+        return base
+    words = METRICS[metric].words.removeprefix("the ")
+    words = words.replace("of a group", f"of {short_name(group)}") if group is not None else words
+    if population.positive is not None:
+        words += f", predicting '{short_name(population.positive)}'"
+    return replace(base, words=words, subject=words, label=words, axis=words, one="value", many="values", worst="worst")
+
+
+def value_on_data(population: Population, objective: Objective) -> float:
+    """Return what an objective is on the data themselves, whose groups have base rates of their own."""
+    counted = objective.sign(population.weight.shape)[objective.plus] > 0
+    weight = np.where(counted, population.weight, 0.0)
+    total = weight.sum(axis=1)
+    mean = (weight * population.mean).sum(axis=1) / np.where(total > 0, total, 1.0)
+    first = float(mean[objective.plus])
+    if objective.minus is None:
+        return first
+    second = float(mean[objective.minus])
+    if objective.ratio:
+        return min(1.0, second / first) if first > 0 else 1.0
+    return first - second
 
 
 def metric_sentence(population: Population, metric: str, group: Hashable | None) -> str:

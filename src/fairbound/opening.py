@@ -25,8 +25,9 @@ def summary_section(
     findings: Findings, shown: tuple[Certificate, ...], digits: Digits, title: str, chosen: Mapping[str, object]
 ) -> Element:
     """The verdict, the statement in plain words, and the chosen radius's numbers."""
-    said, proved = wording(findings.population), findings.verification.valid
-    at_most = "is at most" if proved else "is claimed, without proof, to be at most"
+    said, proved = findings.question.said, findings.verification.valid
+    whose = "the model's" if findings.question.metric == "loss" else "the"
+    at_most = f"is {findings.question.side}" if proved else f"is claimed, without proof, to be {findings.question.side}"
 
     def live(name: str) -> Element:
         return element("strong", str(chosen[name]), data_show=name)
@@ -39,7 +40,7 @@ def summary_section(
         f"{chance}{'in' if chance else 'In'} every {findings.question.distributions} within "
         f"{findings.question.distance_words} ",
         live("rho"),
-        f"{centre}{_restrictions(findings.question)}, the model's {said.words} {at_most} ",
+        f"{centre}{_restrictions(findings.question)}, {whose} {said.words} {at_most} ",
         live("bound"),
         ". ",
         *_reached(findings, live("attained")),
@@ -93,7 +94,7 @@ def summary_section(
             element(
                 "div",
                 element("span", f"{said.words} on the data", class_="what"),
-                element("span", digits.near(findings.population.loss), class_="much"),
+                element("span", digits.near(findings.question.on_data), class_="much"),
                 class_="number",
             ),
             class_="numbers",
@@ -113,12 +114,14 @@ def _reached(findings: Findings, attained: Element) -> list[Child]:
         return [
             "One of these distributions was found in which it reaches ",
             attained,
-            ", so no smaller bound than that can be true.",
+            f", so no {'larger' if findings.question.lower else 'smaller'} bound than that can be true.",
         ]
     return [
-        "The bound allows for sampling error. No search can bring it below ",
+        "The bound allows for sampling error. No search can bring it "
+        f"{'above' if findings.question.lower else 'below'} ",
         attained,
-        " with these rows and this confidence region; the true worst case may be smaller.",
+        " with these rows and this confidence region; the true worst case may be "
+        f"{'milder' if findings.question.lower else 'smaller'}.",
     ]
 
 
@@ -140,10 +143,11 @@ def curve_section(
 ) -> Element:
     """The curve as a picture, and all its numbers in a table."""
     rho, bound, attained = (np.array([getattr(c, key) for c in shown]) for key in ("rho", "bound", "attained"))
-    said = wording(findings.population)
+    said, lower = findings.question.said, findings.question.lower
+    first, last = shown[0].texts(digits)[0], shown[-1].texts(digits)[0]
     label = (
-        f"Bound and attained {said.one} over rho. The bound rises from {digits.up(bound[0])} at rho "
-        f"{radius_down(rho[0])} to {digits.up(bound[-1])} at rho {radius_down(rho[-1])}. The table holds all values."
+        f"Bound and attained {said.one} over rho. The bound {'falls' if lower else 'rises'} from {first} at rho "
+        f"{radius_down(rho[0])} to {last} at rho {radius_down(rho[-1])}. The table holds all values."
     )
     pictures = [
         curve_picture(
@@ -152,13 +156,14 @@ def curve_section(
             attained,
             distance=findings.distance,
             measured=findings.question.distance_words,
-            loss=findings.population.loss,
+            loss=findings.question.on_data,
             scale=scale,
             chosen=chosen,
             size=size,
             kind=kind,
             label=label,
             sampled=findings.sampled,
+            lower=lower,
         )
         for kind, size in (("broad", (860, 400)), ("narrow", (380, 320)))
     ]
@@ -172,8 +177,8 @@ def curve_section(
             continue
         c = shown[index]
         cells = [
-            number_cell(digits.up(c.bound), title=repr(c.bound)),
-            number_cell(digits.down(c.attained), title=repr(c.attained)),
+            number_cell(c.texts(digits)[0], title=repr(c.bound)),
+            number_cell(c.texts(digits)[1], title=repr(c.attained)),
             number_cell(gap_up(c.gap)),
         ]
         rows.append(element("tr", head, *cells, data_index=index, class_="on" if index == chosen else None))
@@ -231,7 +236,7 @@ def _legend(findings: Findings) -> Element:
     swatches = [
         (element("path", class_="bound", d="M0 7H30"), proved),
         (element("path", class_="attained", d="M0 7H30"), _found(findings)),
-        (element("line", class_="data", x1=0, x2=30, y1=7, y2=7), f"{wording(findings.population).words} on the data"),
+        (element("line", class_="data", x1=0, x2=30, y1=7, y2=7), f"{findings.question.said.words} on the data"),
     ]
     if findings.distance > 0:
         stripes = element("rect", fill="url(#hatch-legend)", class_="edge", width=30, height=14)
@@ -249,16 +254,15 @@ def _legend(findings: Findings) -> Element:
 def scale_section(findings: Findings, digits: Digits) -> Element:
     """Where one certificate's numbers lie between no loss and the largest there can be."""
     c, population = findings.question, findings.population
-    losses = [population.loss, c.attained, c.bound]
+    losses = [c.on_data, c.attained, c.bound]
+    bound, attained = c.texts(digits)
     marks = [
-        (population.loss, "mark-data", "bar"),
+        (c.on_data, "mark-data", "bar"),
         (c.bound, "mark-bound", "dot"),
         (c.attained, "mark-attained", "square"),
     ]
-    words = wording(population).words
-    label = (
-        f"{words} on the data {digits.near(losses[0])}, attained {digits.down(losses[1])}, bound {digits.up(losses[2])}"
-    )
+    words = c.said.words
+    label = f"{words} on the data {digits.near(losses[0])}, attained {attained}, bound {bound}"
     names = [
         (element("rect", class_="mark-data", x=13, width=3, height=14), f"{words} on the data"),
         (element("circle", class_="mark-bound", cx=15, cy=7, r=6), "bound"),

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairbound.arrays import Floats
 from fairbound.markup import append, element
-from fairbound.steps import lower_steps, upper_steps
+from fairbound.steps import attained_steps, bound_steps
 
 #: Width of the picture of one cell's move, in its own units.
 MOVE_WIDTH = 200.0
@@ -55,6 +55,7 @@ def curve_picture(
     kind: str,
     label: str,
     sampled: bool,
+    lower: bool,
 ) -> Element:
     """Draw certificates over sorted radii; ``kind`` is the class that tells wide pictures from narrow ones.
 
@@ -115,7 +116,7 @@ def curve_picture(
         ),
         element("line", class_="data", x1=left, x2=right, y1=y(loss), y2=y(loss)),
     )
-    high, low = upper_steps(rho, bound, distance), lower_steps(rho, attained)
+    high, low = bound_steps(rho, bound, distance, lower=lower), attained_steps(rho, attained, lower=lower)
     proved = _path(high, x, y)
     found = _path(low, x, y)
     back = _path((low[0][::-1], low[1][::-1]), x, y).replace("M", "L", 1)

@@ -17,8 +17,8 @@ from fairbound.digits import signed
 from fairbound.errors import InputError
 from fairbound.names import short_name
 from fairbound.population import Population
-from fairbound.steps import lower_steps, upper_steps
-from fairbound.wording import wording
+from fairbound.steps import attained_steps, bound_steps
+from fairbound.wording import Wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,15 +38,20 @@ def draw_curve(
     bound: Floats,
     attained: Floats,
     distance: float,
-    population: Population | None,
+    said: tuple[Wording, float] | None,
     *,
     measured: str,
+    lower: bool,
     sampled: bool,
     ax: Axes | None,
     samples: Any,
     baselines: Mapping[str, tuple[Any, Any]] | None,
 ) -> Axes:
-    """Draw bound and attained loss over the radius; NaN marks infeasible radii. ``sampled``: P is known by a sample."""
+    """Draw bound and attained loss over the radius; NaN marks infeasible radii.
+
+    ``said`` are the words for what is bounded, and its value on the data; ``lower``: it is bounded from below;
+    ``sampled``: P is known by a sample.
+    """
     points = _samples(samples)
     others = {title: _baseline(title, pair) for title, pair in (baselines or {}).items()}
     axes = _axes(ax, (6.4, 4.2))
@@ -64,13 +69,13 @@ def draw_curve(
             zorder=0,
             label="infeasible",
         )
-    if population is not None:
+    if said is not None:
         axes.axhline(
-            population.loss,
+            said[1],
             color=GREY,
             linestyle=":",
             linewidth=1.2,
-            label=f"{wording(population).one} on the data",
+            label=f"{said[0].one} on the data",
             zorder=1,
         )
     if len(points):
@@ -90,7 +95,7 @@ def draw_curve(
         )
     if len(radii):
         marker = "o" if len(radii) <= MOST_MARKERS else ""
-        high, low = upper_steps(radii, bound, distance), lower_steps(radii, attained)
+        high, low = bound_steps(radii, bound, distance, lower=lower), attained_steps(radii, attained, lower=lower)
         band = np.concatenate([np.stack(high, axis=1)[1:], np.stack(low, axis=1)[::-1]])
         if not sampled:  # else the true worst case may lie below
             axes.fill(*band.T, color=BLUE, alpha=0.12, linewidth=0, zorder=1)
@@ -112,7 +117,7 @@ def draw_curve(
     axes.set_xlim(0.0, max(float(rho.max(initial=0.0)), distance) * 1.02 or 1.0)
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel(f"rho: {measured} from {'P, of which the rows are a sample' if sampled else 'the data'}")
-    axes.set_ylabel(wording(population).axis if population else "expected loss")
+    axes.set_ylabel(said[0].axis if said else "expected loss")
     axes.yaxis.label.set_parse_math(False)
     _finish(axes, "both")
     axes.legend(loc="best", fontsize="small", framealpha=0.92, edgecolor="none")

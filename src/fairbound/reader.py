@@ -92,6 +92,11 @@ def read_documents(document: str | bytes | dict[str, Any]) -> list[dict[str, Any
     return [parsed]
 
 
+def is_curve(document: str | bytes) -> bool:
+    """Whether a document says that it holds certificates at several radii."""
+    return read_format(document) in {CURVE_FORMAT, METRIC_FORMATS[1]}
+
+
 def read_format(document: str | bytes) -> str:
     """Return which format a well-formed document says it has."""
     parsed = parse(document)

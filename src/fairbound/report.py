@@ -22,7 +22,6 @@ from fairbound.opening import curve_section, scale_section, summary_section
 from fairbound.picture import ARROW, CurveScale
 from fairbound.sections import data_section, scope_section
 from fairbound.version import __version__
-from fairbound.wording import wording
 from fairbound.worst import WorstCases
 
 #: A page stays near or below this size: of the certificate as much is attached as fits.
@@ -68,18 +67,18 @@ def render(findings: Findings, title: str | None = None, excluded: Mapping[str, 
     left_out = _counts(excluded)
     style, script = (_template(kind) for kind in ("css", "js"))
     certificates = _thinned(findings)
-    digits = Digits.fitting(max([*(c.bound for c in certificates), findings.population.loss]))
+    digits = Digits.fitting(max([*(c.bound for c in certificates), findings.question.on_data]))
     chosen = len(certificates) // 2
     worst = WorstCases(certificates, digits)
     scale = CurveScale.fitting(
         [*(c.rho for c in certificates), *findings.infeasible, findings.distance],
-        [*(c.bound for c in certificates), findings.population.loss],
+        [*(c.bound for c in certificates), findings.question.on_data],
     )
     radii = [
         {
             "rho": radius_down(c.rho),
-            "bound": digits.up(c.bound),
-            "attained": digits.down(c.attained),
+            "bound": c.texts(digits)[0],
+            "attained": c.texts(digits)[1],
             "gap": gap_up(c.gap),
             "x": round(scale.across(c.rho), 5),
             "y": round(scale.upward(c.bound), 5),
@@ -94,7 +93,9 @@ def render(findings: Findings, title: str | None = None, excluded: Mapping[str, 
         "barred": round(scale.across(findings.distance), 5),
         "nearest": f"{findings.distance:.4f}",
     }
-    question = title or f"How large can this model's {wording(findings.population).words} get?"
+    asked = findings.question
+    whose = "this model's " if asked.metric == "loss" else "the "
+    question = title or f"How {'small' if asked.lower else 'large'} can {whose}{asked.said.words} get?"
     before: list[Child] = [
         summary_section(findings, certificates, digits, question, radii[chosen]),
         curve_section(findings, certificates, digits, scale, chosen)
@@ -163,7 +164,7 @@ def _thinned(findings: Findings) -> tuple[Certificate, ...]:
 
 def _footer(findings: Findings) -> Element:
     words = (
-        f"This page states what is proved of one {wording(findings.population).one} over one set of distributions, "
+        f"This page states what is proved of one {findings.question.said.one} over one set of distributions, "
         "under the assumptions above. "
         f"It does not call a model good or acceptable. Made by fairbound {__version__}."
     )

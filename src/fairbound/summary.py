@@ -11,7 +11,6 @@ from fairbound.curve import CertificateCurve
 from fairbound.overview import cell_rows, change_rows
 from fairbound.population import Population
 from fairbound.table import text_table
-from fairbound.wording import wording
 
 #: Sentences are wrapped to this many characters.
 WIDTH = 100
@@ -68,7 +67,7 @@ def show_certificate(certificate: Certificate) -> str:
         [
             f"Certificate, {certificate.shift} shifting, rho = {certificate.rho!r}",
             "",
-            f"  The {wording(population).subject} is at most {certificate.bound!r}",
+            f"  The {certificate.said.subject} is {certificate.side} {certificate.bound!r}",
             *_attained_lines(certificate),
             "",
             "The data",

@@ -10,7 +10,7 @@ from fairbound.certificate import Certificate
 from fairbound.checker import Verdict, Verification, verify
 from fairbound.cli.output import ProblemError, read_file, say, unwritable, write_file
 from fairbound.curve import CertificateCurve
-from fairbound.reader import CURVE_FORMAT, read_format
+from fairbound.reader import is_curve
 from fairbound.strict import MalformedError
 
 EXIT_STATUS = {Verdict.PROVED: 0, Verdict.NOT_PROVED: 1, Verdict.NOT_A_CERTIFICATE: 2}
@@ -113,7 +113,7 @@ def run_show(arguments: argparse.Namespace) -> int:
 
     text = read_file(arguments.file)
     try:
-        curve = read_format(text) == CURVE_FORMAT
+        curve = is_curve(text)
         shown = show_curve(CertificateCurve.from_json(text)) if curve else show_certificate(Certificate.from_json(text))
     except MalformedError as error:
         raise _no_certificate(arguments.file, error) from None

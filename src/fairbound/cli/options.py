@@ -14,13 +14,19 @@ from fairbound.cli.words import for_command
 from fairbound.divergences import DIVERGENCES
 from fairbound.errors import InputError, listed
 from fairbound.losses import LOSSES
+from fairbound.metrics import METRICS
 from fairbound.names import short_name
 from fairbound.population import Population
 from fairbound.regions import REGIONS
 
 #: Keywords of the library's verbs that are options as they are.
 ASKED = (
+    "metric",
+    "pos_label",
     "shift",
+    "divergence",
+    "fair",
+    "base_rate_tolerance",
     "group_skew",
     "label_skew",
     "min_group_mass",
@@ -139,6 +145,19 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
         help="what may change: anything, or only the shares of groups and labels (default: %(default)s)",
     )
     asked.add_argument(
+        "--metric",
+        choices=["loss", *METRICS],
+        default="loss",
+        metavar="METRIC",
+        help="what is bounded: loss, or one of " + ", ".join(METRICS) + " (default: %(default)s)",
+    )
+    asked.add_argument(
+        "--metric-group", metavar="NAME", help="the group that group_loss, cell_loss or selection_rate is about"
+    )
+    asked.add_argument(
+        "--positive", dest="pos_label", metavar="LABEL", help="the label whose predictions are selections"
+    )
+    asked.add_argument(
         "--divergence",
         choices=list(DIVERGENCES),
         default="hellinger",
@@ -241,10 +260,13 @@ def read_population(arguments: argparse.Namespace) -> Population:
 
 def question(arguments: argparse.Namespace, population: Population) -> dict[str, Any]:
     """Return the question as the library's verbs take it."""
-    named = {
+    named: dict[str, Any] = {
         f"{side}_limits": _named_ranges(side, getattr(arguments, f"{side}_limit"), among)
         for side, among in (("group", population.groups), ("label", population.labels))
     }
+    known = population.predicted.labels if population.predicted is not None else population.labels
+    named["group"] = _named("--metric-group", "group", arguments.metric_group, population.groups)
+    named["pos_label"] = _named("--positive", "label", arguments.pos_label, known)
     return {name: getattr(arguments, name) for name in ASKED} | named
 
 
@@ -255,7 +277,26 @@ def question_facts(arguments: argparse.Namespace) -> dict[str, Any]:
         for side in ("group", "label")
         if (given := getattr(arguments, f"{side}_limit")) is not None
     }
-    return {name: getattr(arguments, name) for name in ASKED} | {"group_limits": None, "label_limits": None} | named
+    return (
+        {name: getattr(arguments, name) for name in ASKED}
+        | {
+            "group": arguments.metric_group,
+            "group_limits": None,
+            "label_limits": None,
+        }
+        | named
+    )
+
+
+def _named(option: str, what: str, given: str | None, names: tuple[Hashable, ...]) -> Hashable | None:
+    """Find a group or label by the name that the tables show."""
+    if given is None:
+        return None
+    shown = {short_name(name): name for name in names}
+    if given not in shown:
+        message = f"{option}: there is no {what} {given!r}; the {what}s are {listed([repr(n) for n in shown])}"
+        raise ProblemError(message)
+    return shown[given]
 
 
 def _named_ranges(

@@ -73,12 +73,19 @@ def curve_lines(curve: CertificateCurve, arguments_shift: tuple[str, str]) -> li
         *paragraphs(
             [
                 f"Over every {first.distributions} within {first.distance_words} rho of {centre}, where "
-                f"{MEANING[arguments_shift]}{limits}:"
+                f"{MEANING[arguments_shift]}{limits}{_bounded(first)}:"
             ],
             mark="",
         ),
         text_table([*header, "cells that grow most"], [[*row, g] for row, g in zip(rows, grown, strict=True)]),
     ]
+
+
+def _bounded(certificate: Certificate) -> str:
+    """Say what is bounded, if it is not the expected loss that the table of the data shows."""
+    if certificate.metric == "loss":
+        return ""
+    return f", the {certificate.said.words} is {certificate.side} the bound"
 
 
 def worst_case_lines(certificate: Certificate) -> list[str]:
