@@ -312,6 +312,7 @@ def large(cells: int, count: int, values: int = 2) -> Document:
     document["witness"].update(group_mass=[2 / cells] * (cells // 2), unseen=[[0, 0]] * (cells // 2))
     document["witness"]["reweighting"] = [[[1], [1]]] * (cells // 2)
     document["proof"] = {"kind": "tangent", "axis": "label", "phi": [[1, 1]] * (cells // 2), "share": [0.5, 0.5]}
+    document["proof"] |= {"level_mu": [], "share_mu": []}
     document["digest"] = digest(population)
     return document
 

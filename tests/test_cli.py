@@ -471,3 +471,27 @@ def test_fish_and_zsh_know_every_option(capsys: pytest.CaptureFixture[str]) -> N
         assert f"-l {word} " in fish
         assert f"--{word}" in zsh
     assert "-l shift -x -a 'general sensitive'" in fish
+
+
+def test_metrics(data: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Another metric than the loss: what is said, from which side, gates, documents and pages."""
+    asked = ["certify", str(data / "rows.csv"), *COLUMNS, "--rho", "0.3", "--shift", "sensitive"]
+    document, page = tmp_path / "c.json", tmp_path / "c.html"
+    files = ["--json", str(document), "--html", str(page)]
+    assert main([*asked, "--metric", "demographic_parity_difference", *files]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "largest difference between two groups in selection rate" in printed
+    assert "is at most the bound" in printed
+    assert verify(document.read_bytes()).valid
+    shown = " ".join(page.read_text(encoding="utf-8").split())
+    assert "the largest difference between two groups in selection rate" in shown
+    assert main(["show", str(document)]) == 0
+    assert main(["report", str(document), "-o", str(page)]) == 0
+    assert main([*asked, "--metric", "demographic_parity_ratio", "--fail-below", "1.0"]) == 1
+    assert "the bound falls below 1 at rho = 0.3" in capsys.readouterr().err
+    assert main([*asked, "--metric", "demographic_parity_ratio", "--fail-above", "0.5"]) == 2
+    assert "use --fail-below" in capsys.readouterr().err
+    assert main([*asked, "--metric", "selection_rate", "--metric-group", "nobody"]) == 2
+    assert "--metric-group: there is no group 'nobody'" in capsys.readouterr().err
+    assert main([*asked, "--metric", "equalized_odds_difference", "--positive", "nothing"]) == 2
+    assert "--positive: there is no label 'nothing'" in capsys.readouterr().err

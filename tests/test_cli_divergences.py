@@ -56,7 +56,7 @@ def test_any_base_rates_and_radius(rows: Path, capsys: pytest.CaptureFixture[str
     ("options", "words"),
     [
         (["--divergence", "kl", "--confidence", "0.9"], "leave --confidence out"),
-        (["--divergence", "kl", "--base-rate-tolerance", "0.1"], "does not go with divergence='kl'"),
+        (["--divergence", "kl", "--base-rate-tolerance", "0.1"], "does not go with --divergence kl"),
         (
             ["--divergence", "kl", "--no-base-rate-constraint", "--group-skew", "0.5"],
             "leave them out with --no-base-rate-constraint",

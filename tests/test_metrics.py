@@ -489,7 +489,10 @@ def test_a_group_that_can_be_emptied() -> None:
 
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_the_oracle_knows_the_metrics(shift: Any) -> None:
-    """Of the worst case that was found, the metric by definition is what is said to be attained."""
+    """Of the worst cases that were found, the metric by definition is at least what is said to be attained.
+
+    It may be a little more: one comparison's worst case may be bad for another comparison too, within the tolerance.
+    """
     population = random_table(np.random.default_rng(12), 3, 3, "predictions")
     rho = radius(population, 0.1)
     for metric in METRICS:
@@ -502,7 +505,9 @@ def test_the_oracle_knows_the_metrics(shift: Any) -> None:
             top = np.where(sign(c), 1.0, 0.0)
             mean = (inside * at.value).sum(axis=2) + c.witness.unseen * top
             values.append(float(metric_value(metric, c.witness.label_mass[None], mean[None], POSITIVE)[0]))
-        assert worst(values) == pytest.approx(certificate.attained, abs=1e-9)
+        way = -1.0 if certificate.lower else 1.0
+        assert way * certificate.attained <= way * worst(values) + 1e-9
+        assert way * worst(values) <= way * certificate.bound + 1e-9
 
 
 def sign(certificate: Certificate) -> Any:

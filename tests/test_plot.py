@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from fairbound import CertificateCurve, InputError, Population, certify, certify_curve
-from fairbound.steps import lower_steps, upper_steps
+from fairbound.steps import attained_steps, bound_steps
 
 POPULATION = Population.from_moments(
     [[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]], groups=["m", "f"], labels=["no", "yes"]
@@ -57,7 +57,7 @@ def test_the_attained_loss_is_drawn_as_steps_from_below(curve: CertificateCurve)
 def test_no_drawn_bound_is_below_a_certified_one_in_between() -> None:
     """Straight lines between the points would be: the worst case bends downward."""
     coarse = certify_curve(POPULATION, [0.1, 0.3])
-    x, y = upper_steps(coarse.rho, coarse.bound, coarse.distance)
+    x, y = bound_steps(coarse.rho, coarse.bound, coarse.distance)
     for c in certify_curve(POPULATION, np.linspace(0.1, 0.3, 21)):
         drawn = y[np.flatnonzero(x >= c.rho)[0]]
         assert drawn >= c.attained
@@ -67,8 +67,10 @@ def test_no_drawn_bound_is_below_a_certified_one_in_between() -> None:
 
 def test_steps_never_trust_a_loose_bound_where_a_larger_radius_has_a_better_one() -> None:
     rho = np.array([0.1, 0.2, 0.3])
-    assert upper_steps(rho, np.array([0.5, 0.4, 0.6]), 0.0)[1].tolist() == [0.4, 0.4, 0.4, 0.4, 0.6, 0.6]
-    assert lower_steps(rho, np.array([0.3, 0.2, 0.4]))[1].tolist() == [0.3, 0.3, 0.3, 0.3, 0.4]
+    assert bound_steps(rho, np.array([0.5, 0.4, 0.6]), 0.0)[1].tolist() == [0.4, 0.4, 0.4, 0.4, 0.6, 0.6]
+    assert attained_steps(rho, np.array([0.3, 0.2, 0.4]))[1].tolist() == [0.3, 0.3, 0.3, 0.3, 0.4]
+    assert bound_steps(rho, np.array([0.5, 0.6, 0.4]), 0.0, lower=True)[1].tolist() == [0.6, 0.6, 0.6, 0.6, 0.4, 0.4]
+    assert attained_steps(rho, np.array([0.7, 0.8, 0.6]), lower=True)[1].tolist() == [0.7, 0.7, 0.7, 0.7, 0.6]
 
 
 def test_infeasible_radii_are_shaded_up_to_the_distance(curve: CertificateCurve) -> None:

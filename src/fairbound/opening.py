@@ -99,11 +99,16 @@ def summary_section(
             ),
             class_="numbers",
         ),
-        element("p", f"Bounds are rounded up, {said.many} that are attained are rounded down.", class_="muted"),
+        element("p", f"{_rounding(findings)}, {said.many} that are attained the other way.", class_="muted"),
         chooser if len(shown) > 1 else None,
         doubts_note(findings),
         class_="top",
     )
+
+
+def _rounding(findings: Findings) -> str:
+    """Say which way bounds are rounded: to the safe side."""
+    return f"Bounds are rounded {'down' if findings.question.lower else 'up'}"
 
 
 def _reached(findings: Findings, attained: Element) -> list[Child]:
@@ -183,7 +188,7 @@ def curve_section(
         ]
         rows.append(element("tr", head, *cells, data_index=index, class_="on" if index == chosen else None))
     left = len(findings.certificates) - len(shown)
-    caption = f"Bounds are rounded up, attained {said.many} down."
+    caption = f"{_rounding(findings)}, attained {said.many} the other way."
     if left:
         caption += f" {len(shown)} of {len(findings.certificates)} radii are shown; all are in the certificate."
     numbers = table([("rho", True), ("bound", True), ("attained", True), ("gap", True)], rows, caption, id="radii")
@@ -193,7 +198,8 @@ def curve_section(
         "Over the distance from the data",
         element(
             "p",
-            f"The farther the world may move from the data, the larger the {said.one} can get. " + _steps(findings),
+            f"The farther the world may move from the data, the {'smaller' if lower else 'larger'} the {said.one} can "
+            "get. " + _steps(findings),
         ),
         _legend(findings),
         element("div", *pictures, element("div", class_="tip", hidden=True, aria_hidden="true"), class_="figure"),

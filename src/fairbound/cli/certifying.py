@@ -36,6 +36,7 @@ from fairbound.conditions import Condition
 from fairbound.curve import CertificateCurve
 from fairbound.digits import Digits, radius_down
 from fairbound.errors import InputError, SmallCellWarning, ThresholdError
+from fairbound.metrics import METRICS
 from fairbound.population import Population
 
 Answer = TypeVar("Answer")
@@ -53,7 +54,7 @@ examples:
 
 exit status:
   0  done
-  1  with --fail-above: the bound exceeds it at some rho
+  1  with --fail-above (or --fail-below): the bound exceeds it (or falls below it) at some rho
   2  bad usage or data, or nothing to certify at any rho given; one line tells what
 """
 
@@ -84,6 +85,9 @@ def add_certify(parser: argparse.ArgumentParser) -> None:
     add_question_options(parser)
     add_output_options(parser)
     parser.add_argument("--fail-above", type=number, metavar="X", help="exit with status 1 if a bound exceeds X")
+    parser.add_argument(
+        "--fail-below", type=number, metavar="X", help="the same if a bound from below, as of a ratio, is less than X"
+    )
     parser.set_defaults(run=run_certify)
 
 
@@ -103,6 +107,7 @@ def run_certify(arguments: argparse.Namespace) -> int:
     check_outputs(arguments.file, (arguments.json, arguments.html))
     population = read_population(arguments)
     rhos = list(dict.fromkeys(rho for several in arguments.rho for rho in several))
+    limit = _gate(arguments)
     with progress(f"certifying at {len(rhos)} radii"):
         curve = _asked(certify_curve, population, rhos, arguments)
     if not any(curve.feasible):
@@ -118,7 +123,8 @@ def run_certify(arguments: argparse.Namespace) -> int:
             message += f"; column {arguments.label!r} has {len(population.labels)} labels: is it the one meant?"
         raise ProblemError(message)
     certificates = list(curve)
-    exceeded = [c for c in certificates if arguments.fail_above is not None and c.bound > arguments.fail_above]
+    lower = certificates[0].lower
+    exceeded = [c for c in certificates if limit is not None and (c.bound < limit if lower else c.bound > limit)]
     cautions = warnings_of(population, certificates)
     result = certificates[0] if len(rhos) == 1 else curve
     _write(result, arguments)
@@ -132,6 +138,7 @@ def run_certify(arguments: argparse.Namespace) -> int:
                 for rho, c in zip(curve.rho, curve.certificates, strict=True)
             ],
             "fail_above": arguments.fail_above,
+            "fail_below": arguments.fail_below,
             "exceeded": [c.rho for c in exceeded],
             "warnings": cautions,
             "assumptions": list(certificates[0].assumptions),
@@ -147,12 +154,25 @@ def run_certify(arguments: argparse.Namespace) -> int:
             *closing_lines(cautions, certificates[0].assumptions),
             *_written(arguments),
         )
-    return _judge(exceeded, curve, arguments)
+    return _judge(exceeded, curve, limit)
 
 
-def _judge(exceeded: Sequence[Certificate], curve: CertificateCurve, arguments: argparse.Namespace) -> int:
-    """Tell whether a bound is too large; radii without anything to certify cannot be."""
-    if arguments.fail_above is None:
+def _gate(arguments: argparse.Namespace) -> float | None:
+    """Return what no bound may exceed, or of what is bounded from below, what none may fall below."""
+    lower = arguments.metric in METRICS and METRICS[arguments.metric].lower
+    wrong, right = ("above", "below") if lower else ("below", "above")
+    if getattr(arguments, f"fail_{wrong}") is not None:
+        message = (
+            f"--fail-{wrong}: {arguments.metric} is bounded from {'below' if lower else 'above'}; use --fail-{right}"
+        )
+        raise ProblemError(message)
+    limit: float | None = getattr(arguments, f"fail_{right}")
+    return limit
+
+
+def _judge(exceeded: Sequence[Certificate], curve: CertificateCurve, limit: float | None) -> int:
+    """Tell whether a bound is too large (or too small); radii without anything to certify cannot be."""
+    if limit is None:
         return 0
     barred = [radius_down(rho) for rho, c in zip(curve.rho, curve.certificates, strict=True) if c is None]
     if barred:
@@ -160,11 +180,11 @@ def _judge(exceeded: Sequence[Certificate], curve: CertificateCurve, arguments: 
     if not exceeded:
         return 0
     digits = Digits(6)
-    radii_named = ", ".join(f"{radius_down(c.rho)} ({digits.up(c.bound)})" for c in exceeded[:20])
-    hint = ""
-    if all(c.attained <= arguments.fail_above for c in exceeded):
+    radii_named = ", ".join(f"{radius_down(c.rho)} ({c.texts(digits)[0]})" for c in exceeded[:20])
+    hint, lower = "", exceeded[0].lower
+    if all(c.attained >= limit if lower else c.attained <= limit for c in exceeded):
         hint = "; no distribution was found that does, so a larger --budget may help"
-    complain(f"the bound exceeds {arguments.fail_above:g} at rho = {radii_named}{hint}")
+    complain(f"the bound {'falls below' if lower else 'exceeds'} {limit:g} at rho = {radii_named}{hint}")
     return 1
 
 
