@@ -30,9 +30,7 @@ python_maximum_signature_line_length = 100
 
 # Every reference must lead somewhere, but for types in signatures that are not documented here.
 nitpicky = True
-nitpick_ignore_regex = [
-    ("py:class", r"(numpy|collections|matplotlib|fairbound\.(knowledge|proof|question|sample))\..*|.*Axes")
-]
+nitpick_ignore_regex = [("py:class", r"(numpy|collections|matplotlib|fairbound\.(knowledge|proof|question|sample))\..*|.*Axes")]
 
 html_theme = "furo"
 html_title = f"fairbound {__version__}"
