@@ -31,7 +31,8 @@ def _grown(divergence: str, z: arb, lam: arb) -> arb:
         return z.max(arb(0))
     if divergence == "kl":
         return lam * (z / lam).exp()
-    return (z + 2 * lam).max(arb(0)) ** 2 / (4 * lam)
+    above = (z + 2 * lam).max(arb(0))
+    return above * above / (4 * lam)  # powers of balls that hold zero are not defined
 
 
 def _cost(divergence: str, p: arb, q: arb) -> arb:
@@ -39,7 +40,7 @@ def _cost(divergence: str, p: arb, q: arb) -> arb:
     if divergence == "total_variation":
         return (q - p).max(arb(0))
     if divergence == "chi_squared":
-        return (q - p) ** 2 / p
+        return (q - p) * (q - p) / p
     return p if q.is_zero() else q * (q / p).log() - q + p
 
 
