@@ -389,6 +389,14 @@ def test_largest_radius() -> None:
         largest_certified_rho(MEAN, 0.1, divergence="chi_squared")
 
 
+def test_balls_of_no_size_are_proved() -> None:
+    """P itself, where every difference is a ball around zero."""
+    for name in NAMES:
+        certificate = certify(MEAN, 0.0, divergence=name, fair=False)
+        assert verify(certificate.to_json()).reasons == ()
+        assert certificate.bound == pytest.approx(MEAN.loss, abs=2e-6)
+
+
 def test_documents_are_read_back() -> None:
     certificate = certify(MEAN, 0.1, divergence="kl", shift="sensitive")
     again = Certificate.from_json(certificate.to_json())
