@@ -120,7 +120,14 @@ class Program:
     with ``z^2 <= k_s m``: a cone. Everything else is linear, whatever the signs of the values.
     """
 
-    def __init__(self, cells: Cells, weight: Floats, skews: tuple[float | None, float | None] = (None, None)) -> None:
+    def __init__(
+        self,
+        cells: Cells,
+        weight: Floats,
+        skews: tuple[float | None, float | None] = (None, None),
+        least: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        """Limit the differences between group shares and between label shares, and both from below."""
         self.cells, self.shape = cells, cells.probability.shape[:2]
         s, c = self.shape
         place = np.argwhere(cells.probability > 0)
@@ -147,7 +154,7 @@ class Program:
             row([*terms, (s + y, -1.0)], 0.0)
         self.equalities = len(self.right)
         for i in [*range(s + c + self.seen), *range(u, self.size)]:
-            row([(i, -1.0)], 0.0)
+            row([(i, -1.0)], -least[0] if i < s else -least[1] if i < s + c else 0.0)
         for skew, first, count in ((skews[0], 0, s), (skews[1], s, c)):
             for a, b in permutations(range(count), 2) if skew is not None else ():
                 row([(first + a, 1.0), (first + b, -1.0)], float(skew or 0.0))
@@ -198,10 +205,11 @@ def largest(
     shift: str = "general",
     skews: tuple[float | None, float | None] = (None, None),
     support: str = "any",
+    least: tuple[float, float] = (0.0, 0.0),
     looks: int = 24,
 ) -> float:
     """Return the largest value of one objective; if it is divided by a share, the best of a search over that share."""
-    program = Program(cells_of(population, shift, support, asked.weight), asked.weight, skews)
+    program = Program(cells_of(population, shift, support, asked.weight), asked.weight, skews, least)
     if asked.label is None:
         return program.solve(rho)
     label = asked.label
@@ -236,6 +244,7 @@ def smallest_ratio(
     groups: tuple[int, int],
     shift: str = "general",
     skews: tuple[float | None, float | None] = (None, None),
+    least: tuple[float, float] = (0.0, 0.0),
     halvings: int = 24,
 ) -> float:
     """Return the smallest ratio of the means of groups (a, b), b to a: bisection on ``t mean_a - mean_b <= 0``."""
@@ -244,7 +253,7 @@ def smallest_ratio(
         factor = 0.5 * (low + high)
         weight = np.zeros(population.mass.shape)
         weight[groups[0]], weight[groups[1]] = factor, -1.0
-        value = Program(cells_of(population, shift, sign=weight), weight, skews).solve(rho)
+        value = Program(cells_of(population, shift, sign=weight), weight, skews, least).solve(rho)
         low, high = (factor, high) if value <= 1e-10 else (low, factor)
     return 0.5 * (low + high)
 

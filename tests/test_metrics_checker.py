@@ -217,6 +217,9 @@ def first_proof(d: Document) -> Any:
     return statements(d)[0]["proof"]
 
 
+#: What a proof has of every piece.
+PIECES = ("theta", "group_mu")
+
 PAIRS = "demographic_parity_difference"
 ODDS = "true_positive_rate_difference"
 RATIO = "demographic_parity_ratio"
@@ -254,17 +257,14 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
     "a last cut below one": (ODDS, lambda d: first_proof(d)["cuts"].__setitem__(-1, 1 - 1e-9), "leave out shares"),
     "cuts that go back": (ODDS, lambda d: first_proof(d)["cuts"].reverse(), "must increase"),
     "a cut left out": (ODDS, lambda d: first_proof(d)["cuts"].pop(2), "must increase"),
-    "a piece left out": (
-        ODDS,
-        lambda d: (first_proof(d)["theta"].pop(2), first_proof(d)["group_mu"].pop(2)),
-        "one more of them",
-    ),
+    "a piece left out": (ODDS, lambda d: [first_proof(d)[key].pop(2) for key in PIECES], "one more of them"),
     "a cut and a piece left out": (
         ODDS,
-        lambda d: [first_proof(d)[key].pop() for key in ("cuts", "theta", "group_mu")],
+        lambda d: [first_proof(d)[key].pop() for key in ("cuts", *PIECES)],
         "leave out shares",
     ),
     "no pieces": (ODDS, lambda d: first_proof(d).update(theta=[], cuts=[], group_mu=[]), "must increase"),
+    "limits that are not there": (PAIRS, lambda d: first_proof(d).update(label_mu=[1.0]), "proof.label_mu"),
     "one end of a piece": (ODDS, lambda d: first_proof(d)["theta"][0].pop(), "2 sets of multipliers"),
     "cuts where there are none": (PAIRS, lambda d: first_proof(d)["cuts"].append(0.5), "no cuts"),
     "pieces in another order": (ODDS, lambda d: first_proof(d)["theta"].reverse(), ""),
