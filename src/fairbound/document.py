@@ -1,4 +1,4 @@
-"""Certificates as JSON: how each part is written and read back (schemas/1.1.0/certificate.json describes the form).
+"""Certificates as JSON: how each part is written and read back (schemas/1.2.0/certificate.json describes the form).
 
 Floats are written in the shortest form that reads back as the same number, so nothing is lost.
 """

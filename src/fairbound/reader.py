@@ -31,7 +31,7 @@ from fairbound.strict import (
 FORMAT = "fairbound-certificate"
 CURVE_FORMAT = "fairbound-curve"
 METRIC_FORMATS = ("fairbound-metric", "fairbound-metric-curve")
-VERSION = "1.1.0"
+VERSION = "1.2.0"
 
 #: The divergences that are at most one, and those that have no largest value.
 UNIT_RANGE = ("hellinger", "total_variation")
