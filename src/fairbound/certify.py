@@ -39,6 +39,15 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     fair
         False drops the condition of equal base rates: the worst case over the whole ball. For the divergences other
         than "hellinger".
+    metric
+        What is bounded: "loss", the expected loss of all; "group_loss", "group_loss_difference", "cell_loss",
+        "selection_rate", "demographic_parity_difference", "demographic_parity_ratio" (from below),
+        "true_positive_rate_difference", "false_positive_rate_difference" or "equalized_odds_difference". All groups, or
+        all pairs of groups, count; those about selections need to know what was predicted.
+    group
+        The group that "group_loss", "cell_loss" or "selection_rate" is about; None for the worst one.
+    pos_label
+        The label whose predictions are selections; by default the second one of two.
     shift
         "general": anything may change (the paper's Theorem 3, solved exactly); "sensitive": only the masses of the
         cells of group and label change (Theorem 2, solved globally).
