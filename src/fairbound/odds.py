@@ -25,7 +25,7 @@ from fairbound.witness import Witness, Witnesses
 
 #: At how many shares between the least and the largest possible one programs are solved at first; at how many the value
 #: is looked up between them, and how often closer; into how many an interval is cut at most.
-FIRST, LOOKS, CLOSER, MOST = 9, 8, 4, 8
+FIRST, LOOKS, CLOSER, MOST = 7, 8, 4, 8
 
 #: In so many rounds multipliers at new shares are interpolated from the first ones instead of solving for them.
 INTERPOLATED = 2
