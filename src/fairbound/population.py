@@ -24,7 +24,7 @@ from fairbound.overview import cell_rows
 from fairbound.predicted import Predicted, find_positive, given_rates
 from fairbound.predictions import predicted_labels, probabilities
 from fairbound.problem import Problem
-from fairbound.tally import Tally, check_finite, check_table, read_ceiling, tally_arrays
+from fairbound.tally import UNBOUNDED, Tally, check_finite, check_table, read_ceiling, tally_arrays
 from fairbound.wording import SELECTED, TWO_VALUED, wording
 
 
@@ -426,8 +426,9 @@ class Population:
         empty = self.weight == 0
         if shift == "general" and support == "any":
             if not math.isfinite(self.ceiling):
-                cure = "pass clip to from_predictions (ceiling to from_losses), or restrict Q with support='observed'"
-                raise InputError(f"shift='general' needs a ceiling, and the loss {self.loss_name!r} has none: {cure}")
+                raise InputError(
+                    f"shift='general' needs a ceiling, and the loss {self.loss_name!r} has none: {UNBOUNDED}"
+                )
             upper, lower = self.knowledge.atoms(self.mass, self.ceiling)
             return Problem(upper, lower, np.full(empty.shape, self.ceiling), True, groups, labels)
         if empty.any() and not (empty_cells == "ceiling" and math.isfinite(self.ceiling)):

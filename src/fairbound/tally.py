@@ -16,6 +16,9 @@ from fairbound.knowledge import LossTable, tabulate
 from fairbound.predicted import Predicted, count_predicted
 from fairbound.wording import TWO_VALUED
 
+#: What can be done about a loss without a ceiling.
+UNBOUNDED = "pass clip to from_predictions (or ceiling to from_losses), or restrict Q with support='observed'"
+
 
 @dataclass(frozen=True)
 class Tally:
