@@ -101,6 +101,7 @@ class _Program:
         matrix = sparse.csc_matrix((value, (row, column)), shape=(self.rows, size))
         settings = clarabel.DefaultSettings()
         settings.verbose = False
+        settings.direct_solve_method = "qdldl"  # one thread, the same on every machine
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = ACCURACY
         cost, right = np.concatenate(self._costs), np.concatenate(self._right)
         empty = sparse.csc_matrix((size, size))
