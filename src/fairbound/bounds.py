@@ -22,7 +22,7 @@ MOST = 1e60
 LEAST = 1e-280
 
 
-def _certified(level: Floats, rho: Floats, total: Floats) -> Floats:
+def certified(level: Floats, rho: Floats, total: Floats) -> Floats:
     """Return ``level - tau^2 / total`` rounded up; ``level`` and ``total`` are upper bounds already."""
     usable = (total > 0) & np.isfinite(total)
     gain = np.where(usable, lowered(least_affinity(rho) ** 2 / np.where(usable, total, 1.0), 4), 0.0)
@@ -69,7 +69,7 @@ def general_bound(
         total = raised(raised(intercept, roundings) + problem.labels.support(slope, share_mu), 1)
         # An atom at the ceiling with a zero multiplier makes G infinite: then the ball gains nothing.
         total = np.where(np.isnan(total), np.inf, total)
-        bound = _certified(level + margin(np.abs(level), 1), rho, total)
+        bound = certified(level + margin(np.abs(level), 1), rho, total)
     usable = (phi >= 0).all(axis=(1, 2)) & (ratio < MOST).all(axis=(1, 2)) & (label_share > 1.0 / MOST).all(axis=1)
     usable = usable & _valid(level_mu, len(phi)) & _valid(share_mu, len(phi))
     return np.where(usable, bound, np.inf)
@@ -119,7 +119,7 @@ def piece_bound(
     held = held & _valid(level_mu, len(w)) & _valid(share_mu, len(w))
     level = (w @ centre[..., None])[..., 0]
     level = level + margin((np.abs(w) @ np.abs(centre)[..., None])[..., 0], labels + 4)
-    bound = _certified(problem.groups.support(level, level_mu), rho, most)
+    bound = certified(problem.groups.support(level, level_mu), rho, most)
     # G is positive, so a total that is not positive shows that no admissible r lies in the piece at all.
     bound = np.where(most <= 0, -np.inf, bound)
     return np.where(held, bound, np.inf)
@@ -166,7 +166,7 @@ def conditional_bound(
         ]
         level = np.sum(levels, axis=0)
         level = level + margin(np.sum(np.abs(levels), axis=0), 2)
-        bound = _certified(level.max(axis=1), rho, most)
+        bound = certified(level.max(axis=1), rho, most)
     held = (theta >= problem.ceiling).all(axis=(1, 2, 3)) & (np.abs(theta) < MOST).all(axis=(1, 2, 3))
     held = held & (group_mu >= 0).all(axis=(1, 2)) & (label_mu >= 0).all(axis=1)
     return np.where(held, bound, np.inf)

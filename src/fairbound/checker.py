@@ -22,6 +22,7 @@ from flint import arb, ctx
 from fairbound.checker_conditional import Compared, conditional_bounds
 from fairbound.checker_divergence import divergence_bounds, witness_value_in
 from fairbound.checker_duality import Case, RefusedError, bounds_of, product_masses, proved, rounded_up, witness_value
+from fairbound.checker_means import means_bounds
 from fairbound.checker_metric import describe_objective, missing_reasons
 from fairbound.checker_rates import rates_bounds, table_masses, tolerance_of, tolerance_words
 from fairbound.checker_sampling import StandIn, checked_stand_in, sampling_work
@@ -166,8 +167,8 @@ def _verify_one(document: dict[str, Any], stand_in: StandIn | None) -> Verificat
         population = document["population"] if stand_in is None else stand_in.population
         tau = 1 - arb(question["rho"]) ** 2 if stand_in is None else stand_in.least_affinity(question["rho"])
         if question["objective"] is not None:
-            if question["divergence"] != "hellinger" or tolerance_of(question) > 0:
-                raise RefusedError("metrics are for equal base rates and Hellinger balls only")
+            if question["divergence"] != "hellinger":
+                raise RefusedError("metrics are for Hellinger balls only")
             return _verify_compared(document, population, tau)
         proof, witness = document["proof"], document["witness"]
         tolerance, other = tolerance_of(question), question["divergence"] != "hellinger"
@@ -182,8 +183,7 @@ def _verify_one(document: dict[str, Any], stand_in: StandIn | None) -> Verificat
         except RefusedError as refused:
             reasons.append(str(refused))
         try:
-            given = witness["mass"] is not None
-            masses = table_masses(case, witness, tolerance) if given else product_masses(case, witness)
+            masses = _masses(case, witness, tolerance)
             if other:
                 value = witness_value_in(case, question, witness, masses, claim["attained"])
             else:
@@ -212,6 +212,20 @@ def _bounds(case: Case, question: dict[str, Any], proof: dict[str, Any]) -> list
     return bounds_of(case, proof)
 
 
+def _masses(case: Case, witness: dict[str, Any], tolerance: float) -> dict[tuple[int, int], arb]:
+    """Return the masses of the witness's cells: given, or products of its shares."""
+    return product_masses(case, witness) if witness["mass"] is None else table_masses(case, witness, tolerance)
+
+
+def _means(case: Compared, proof: dict[str, Any], tolerance: float) -> list[arb]:
+    """Return what the proof proves of each piece."""
+    if proof["kind"] == "means":
+        return means_bounds(case, proof, tolerance)
+    if tolerance > 0:
+        raise RefusedError("the proof is for equal base rates, but the claim is for base rates that may differ")
+    return conditional_bounds(case, proof)
+
+
 def _verify_compared(document: dict[str, Any], population: dict[str, Any], tau: arb) -> Verification:
     """Check a mean given a group, or a comparison of two groups.
 
@@ -225,9 +239,10 @@ def _verify_compared(document: dict[str, Any], population: dict[str, Any], tau: 
     reasons: list[str] = []
     checks: list[str] = []
     claimed = 0.0 if ratio else claim["bound"]
+    tolerance = tolerance_of(question)
     try:
         case = Compared(population, question, tau, arb(claim["bound"]) if ratio else arb(1))
-        for number, bound in enumerate(conditional_bounds(case, document["proof"])):
+        for number, bound in enumerate(_means(case, document["proof"], tolerance)):
             bound = bound if ratio else bound.min(case.top)  # noqa: PLW2901 (no mean exceeds the largest ceiling)
             if not bound <= arb(claimed):
                 reasons.append(f"piece {number} proves only {rounded_up(bound)!r}, more than the {claimed!r} needed")
@@ -241,13 +256,13 @@ def _verify_compared(document: dict[str, Any], population: dict[str, Any], tau: 
         if ratio:  # one of two groups has the smaller mean: that a ratio is at most one needs no witness
             attained = None if claim["attained"] >= 1 else 0.0
             case = Compared(population, question, tau, arb(claim["attained"]))
-            witness_value(case, document["witness"], product_masses(case, document["witness"]), attained)
+            witness_value(case, document["witness"], _masses(case, document["witness"], tolerance), attained)
             value = claim["attained"]
         else:
             case = Compared(population, question, tau, arb(1))
-            masses = product_masses(case, document["witness"])
+            masses = _masses(case, document["witness"], tolerance)
             value = witness_value(case, document["witness"], masses, claim["attained"])
-        checks.append("the worst-case distribution: equal base rates, limits, distance and means")
+        checks.append(f"the worst-case distribution: {tolerance_words(question)}, limits, distance and means")
     except RefusedError as refused:
         reasons.append(str(refused))
     wrong = claim["attained"] < claim["bound"] if ratio else claim["attained"] > claim["bound"]
@@ -271,14 +286,14 @@ def _work(document: dict[str, Any]) -> int:
     limits = sum(len(row) for side in sides if side is not None for row in side["rows"])
     if proof["kind"] in {"tangent", "divergence_single"}:
         return atoms + limits
-    if proof["kind"] == "conditional":
+    if proof["kind"] in {"conditional", "means"}:
         return 3 * (atoms + limits) * (len(proof["cuts"]) + 1)
     return sum(atoms * len(leaf["centre"]) + limits for leaf in proof["leaves"])
 
 
 def _describe(proof: dict[str, Any]) -> str:
-    if proof["kind"] == "conditional" and proof["cuts"]:
+    if proof["kind"] in {"conditional", "means"} and proof["cuts"]:
         return f"the cover of a label's shares by {len(proof['theta'])} intervals, and their multipliers, likewise"
-    if proof["kind"] in {"tangent", "conditional", "divergence_single"} or len(proof["leaves"]) == 1:
+    if proof["kind"] in {"tangent", "conditional", "means", "divergence_single"} or len(proof["leaves"]) == 1:
         return "the multipliers, by weak duality, in ball arithmetic"
     return f"the cover of all shares by {len(proof['leaves'])} pieces, and the multipliers of each, in ball arithmetic"

@@ -104,6 +104,25 @@ def conditional_bounds(case: Compared, proof: dict[str, Any]) -> list[arb]:
     return [_piece(case, theta, mu[n], [], cuts[n : n + 2]) for n, theta in enumerate(pieces)]
 
 
+def pulls_of(case: Compared, theta: list[list[float]]) -> list[list[arb]] | None:
+    """Return for each part and group the sum of ``p / (theta - v)``; None if one is infinite."""
+    pull = [[arb(0)] * case.groups for _ in case.parts]
+    finite = True
+    for (s, y), atoms in case.upper.items():
+        at = arb(theta[s][y])
+        if not at >= case.ceiling[s, y]:
+            raise RefusedError(f"a multiplier of cell ({s}, {y}) falls below its ceiling: not feasible")
+        place = next(n for n, part in enumerate(case.parts) if y in part)
+        for probability, value in atoms:
+            if probability.is_zero():
+                continue
+            if at - value > 0:
+                pull[place][s] += probability / (at - value)
+            else:
+                finite = False
+    return pull if finite else None
+
+
 def _piece(
     case: Compared,
     pieces: list[list[list[float]]],
@@ -116,20 +135,11 @@ def _piece(
     level: arb | None = None
     finite = True
     for theta in pieces:
-        pull = [[arb(0)] * case.groups for _ in case.parts]
-        for (s, y), atoms in case.upper.items():
-            at = arb(theta[s][y])
-            if not at >= case.ceiling[s, y]:
-                raise RefusedError(f"a multiplier of cell ({s}, {y}) falls below its ceiling: not feasible")
-            place = next(n for n, part in enumerate(case.parts) if y in part)
-            for probability, value in atoms:
-                if probability.is_zero():
-                    continue
-                if at - value > 0:
-                    pull[place][s] += probability / (at - value)
-                else:
-                    finite = False
-        pulls.append(pull)
+        pull = pulls_of(case, theta)
+        if pull is None:
+            finite = False
+        else:
+            pulls.append(pull)
         summed = [sum((arb(row[y]) for row in theta), arb(0)) for y in range(case.labels)]
         here = (
             support(summed, case.label_skew, case.label_limits, label_mu)

@@ -320,6 +320,18 @@ class Inventory:
             self.value += much * arb(unseen) / total * case.ceiling[s, y]
 
 
+def check_shares(
+    name: str, given: list[float], shares: list[arb], skew: float | None, limits: dict[str, Any] | None
+) -> None:
+    """Check that the witness's shares of one side obey the limits."""
+    if skew is not None and not max(given) - min(given) <= skew + float(ROUNDING):
+        raise RefusedError(f"the witness's {name} breaks the skew limit")
+    for row, most in zip(*(limits["rows"], limits["most"]) if limits else ((), ()), strict=True):
+        product = sum((arb(a) * v for a, v in zip(row, shares, strict=True)), arb(0))
+        if not product <= arb(most) + arb(ROUNDING) * max(map(abs, row)):
+            raise RefusedError(f"the witness's {name} breaks a limit on the shares")
+
+
 def product_masses(case: Case, witness: dict[str, Any]) -> dict[tuple[int, int], arb]:
     """Check the witness's shares and return the masses of its cells: products, so that base rates are equal."""
     names = ("label_mass", "group_mass") if case.turned else ("group_mass", "label_mass")
@@ -332,13 +344,8 @@ def product_masses(case: Case, witness: dict[str, Any]) -> dict[tuple[int, int],
         total = sum(values, arb(0))
         if not abs(total - 1) <= arb(ROUNDING):
             raise RefusedError(f"the witness's {name} does not add up to one")
-        if skew is not None and not max(witness[name]) - min(witness[name]) <= skew + float(ROUNDING):
-            raise RefusedError(f"the witness's {name} breaks the skew limit")
         shares.append([v / total for v in values])
-        for row, most in zip(*(limits["rows"], limits["most"]) if limits else ((), ()), strict=True):
-            product = sum((arb(a) * v for a, v in zip(row, shares[-1], strict=True)), arb(0))
-            if not product <= arb(most) + arb(ROUNDING) * max(map(abs, row)):
-                raise RefusedError(f"the witness's {name} breaks a limit on the shares")
+        check_shares(name, witness[name], shares[-1], skew, limits)
     return {(s, y): shares[0][s] * shares[1][y] for s, y in case.lower}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from flint import arb
 
-from fairbound.checker_duality import ROUNDING, Case, RefusedError, pieces, support
+from fairbound.checker_duality import ROUNDING, Case, RefusedError, check_shares, pieces, support
 
 
 def tolerance_of(question: dict[str, Any]) -> float:
@@ -51,7 +51,7 @@ def _leaf_bound(case: Case, leaf: dict[str, Any], vertices: list[list[arb]], tol
                     total += probability * _most(zeta[s][y], base[s] - loss, vertex[s], centre[s])
         value = lam**2 * total + sum(((b - o) * k for b, o, k in zip(base, omega, vertex, strict=True)), arb(0))
         most = value if most is None else most.max(value)
-    level = _rates_support(zeta, [arb(v) for v in leaf["nu"]], tolerance)
+    level = rates_support(zeta, [arb(v) for v in leaf["nu"]], tolerance)
     pulled = support(omega, case.label_skew) if any(leaf["omega"]) else arb(0)
     bound = level + pulled - 2 * lam * case.tau + (arb(0) if most is None else most)
     if not bound.is_finite():
@@ -71,7 +71,7 @@ def _most(zeta: arb, depth: arb, k: arb, centre: arb) -> arb:
     return k / below if convex else straight.max(k / below)  # which of the two it is cannot be told: the larger one
 
 
-def _rates_support(value: list[list[arb]], nu: list[arb], tolerance: float) -> arb:
+def rates_support(value: list[list[arb]], nu: list[arb], tolerance: float) -> arb:
     """Bound the largest ``sum value_sy r_sy`` over base rates r; any nu is valid."""
     apart = arb(0)
     for row in value:
@@ -97,15 +97,11 @@ def table_masses(case: Case, witness: dict[str, Any], tolerance: float) -> dict[
         "group_mass": [sum(row, arb(0)) for row in table],
         "label_mass": [sum(column, arb(0)) for column in zip(*table, strict=True)],
     }
-    skews = {"group_mass": case.group_skew, "label_mass": case.label_skew}
-    if case.turned:
-        skews = {"group_mass": case.label_skew, "label_mass": case.group_skew}
-    for name, found in sums.items():
+    sides = [(case.group_skew, case.group_limits), (case.label_skew, case.label_limits)]
+    for (name, found), side in zip(sums.items(), sides[::-1] if case.turned else sides, strict=True):
         if not all(abs(arb(v) - w) <= arb(ROUNDING) for v, w in zip(witness[name], found, strict=True)):
             raise RefusedError(f"the witness's {name} does not belong to its masses")
-        skew = skews[name]
-        if skew is not None and not max(witness[name]) - min(witness[name]) <= skew + float(ROUNDING):
-            raise RefusedError(f"the witness's {name} breaks the skew limit")
+        check_shares(name, witness[name], found, *side)
     present = [(row, mass) for row, mass in zip(table, sums["group_mass"], strict=True) if mass > 0]
     for y in range(len(table[0])):
         rates = [row[y] / mass for row, mass in present]

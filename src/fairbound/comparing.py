@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from fairbound.answer import Answer
 from fairbound.arrays import Floats
+from fairbound.base_rates import BaseRates
 from fairbound.nearest import NearestFair
 from fairbound.objective import Objective
 from fairbound.odds import odds_answers
-from fairbound.parity import Batch, at_ceiling, parity_answers, unproved
+from fairbound.parity import Batch
 from fairbound.population import Population
 from fairbound.problem import Problem
+from fairbound.rates_nearest import NearestRates
+from fairbound.rates_odds import RatesOddsSearch
+from fairbound.rates_parity import RatesBatch
 from fairbound.ratios import ratio_answers
 from fairbound.values import objective_problem
 
@@ -26,13 +31,27 @@ class Compared:
     population: Population
     objective: Objective
     plain: Problem
-    nearest: NearestFair
+    nearest: NearestFair | NearestRates
     shift: str
     support: str
+    rates: BaseRates
 
     def problem(self, factor: float = 1.0) -> Problem:
         """Return the problem of the objective; what is added counts ``factor`` times."""
         return objective_problem(self.population, self.objective, self.plain, self.shift, self.support, factor)
+
+
+def _repeated(one: Compared, problems: list[Problem]) -> Batch | RatesBatch:
+    """Put problems about one ball together."""
+    return _batch([one] * len(problems), problems)
+
+
+def _batch(asked: Sequence[Compared], problems: Sequence[Problem]) -> Batch | RatesBatch:
+    """Put problems together, each with its own ball."""
+    differing = [one.nearest for one in asked if isinstance(one.nearest, NearestRates)]
+    if differing:
+        return RatesBatch(problems, differing, asked[0].rates)
+    return Batch(problems, [one.nearest for one in asked if isinstance(one.nearest, NearestFair)])
 
 
 def compare(asked: Sequence[Compared], rhos: Sequence[Floats], tol: float, budget: int) -> list[list[Answer]]:
@@ -43,27 +62,30 @@ def compare(asked: Sequence[Compared], rhos: Sequence[Floats], tol: float, budge
     first = asked[0].objective
     if first.ratio:
         return [
-            ratio_answers(one.problem, one.nearest, (one.objective.plus, one.objective.minus or 0), rho, tol)
+            ratio_answers(
+                one.problem, partial(_repeated, one), (one.objective.plus, one.objective.minus or 0), rho, tol
+            )
             for one, rho in zip(asked, rhos, strict=True)
         ]
-    batch = Batch([one.problem() for one in asked], [one.nearest for one in asked])
+    batch = _batch(asked, [one.problem() for one in asked])
     which = np.repeat(np.arange(len(asked)), [len(rho) for rho in rhos])
     rho = np.concatenate(list(rhos))
     team = np.concatenate([np.arange(len(one)) for one in rhos])
-    answers = at_ceiling(batch, which, rho)
+    answers = batch.at_ceiling(which, rho)
     # Only the largest value at each radius counts: where one is as large as can be, no other has to be bounded closely.
     hopeless = {int(team[index]) for index, answer in enumerate(answers) if answer is not None}
-    for number, one in enumerate(asked):
+    for number in range(len(asked)):
         rest = [i for i in np.flatnonzero(which == number) if answers[i] is None and int(team[i]) in hopeless]
-        for index, answer in zip(rest, unproved(batch, number, rho[rest], one.nearest), strict=True):
+        for index, answer in zip(rest, batch.unproved(number, rho[rest]), strict=True):
             answers[index] = answer
     left = np.array([index for index, answer in enumerate(answers) if answer is None], dtype=np.int64)
     if len(left):
-        found = (
-            parity_answers(batch, which[left], rho[left], tol)
-            if first.label is None
-            else odds_answers(batch, which[left], rho[left], team[left], tol, budget)
-        )
+        if isinstance(batch, RatesBatch) and batch.searched:
+            found = RatesOddsSearch(batch, tol, budget).run(which[left], rho[left], team[left])
+        elif isinstance(batch, RatesBatch) or first.label is None:
+            found = batch.answers(which[left], rho[left], tol)
+        else:
+            found = odds_answers(batch, which[left], rho[left], team[left], tol, budget)
         for index, answer in zip(left, found, strict=True):
             answers[index] = answer
     # No mean exceeds the largest ceiling, and nothing negative is subtracted. Objectives have ceilings of their own:

@@ -21,6 +21,7 @@ from fairbound.population import Population
 from fairbound.proof import (
     ConditionalProof,
     DivergenceProof,
+    MeansProof,
     PartitionProof,
     Proof,
     RatesProof,
@@ -35,6 +36,7 @@ from fairbound.witness import Witness
 
 #: The multipliers of a proof in one piece, and of a leaf.
 TANGENT = ("phi", "share", "level_mu", "share_mu")
+MEANS = ("theta", "cuts", "group_mu", "nu")
 LEAF = ("w", "centre", "omega", "level_mu", "share_mu")
 
 
@@ -199,6 +201,8 @@ def write_proof(proof: Proof) -> dict[str, Any]:
     if isinstance(proof, ConditionalProof):
         parts = {"theta": proof.theta, "cuts": proof.cuts, "group_mu": proof.group_mu, "label_mu": proof.label_mu}
         return {"kind": "conditional", **{key: part.tolist() for key, part in parts.items()}}
+    if isinstance(proof, MeansProof):
+        return {"kind": "means", **{key: getattr(proof, key).tolist() for key in MEANS}}
     if isinstance(proof, TangentProof):
         multipliers = {key: getattr(proof, key).tolist() for key in TANGENT}
         return {"kind": "tangent", "axis": proof.axis, **multipliers}
@@ -228,6 +232,8 @@ def read_proof(document: dict[str, Any]) -> Proof:
     """Read the multipliers."""
     if document["kind"] == "conditional":
         return ConditionalProof(*(_floats(document[key]) for key in ("theta", "cuts", "group_mu", "label_mu")))
+    if document["kind"] == "means":
+        return MeansProof(*(_floats(document[key]) for key in MEANS))
     if document["kind"] == "tangent":
         return TangentProof(document["axis"], *(_floats(document[key]) for key in TANGENT))
     if document["kind"] == "divergence_single":

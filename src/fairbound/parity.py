@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from fairbound.conditional import ConditionalSaddle, ConditionalSolution, solve_
 from fairbound.marginals import MarginalSet
 from fairbound.nearest import NearestFair, nearest_shares
 from fairbound.problem import Problem
-from fairbound.proof import ConditionalProof
+from fairbound.proof import ConditionalProof, Proof
 from fairbound.rounding import least_affinity
 from fairbound.witness import Witnesses, build_witnesses
 
@@ -24,6 +25,26 @@ BATCH_ATOMS = 1_000_000
 #: How closely programs are solved: at first, relative to the tolerance, and at best.
 ROUGH_ACCURACY = 1e-4
 BEST_ACCURACY = 1e-14
+
+
+class MeansOfGroups(Protocol):
+    """A batch of problems of means given the group, whatever is asked of base rates."""
+
+    def at_ceiling(self, which: Integers, rho: Floats) -> list[Answer | None]:
+        """Answer where a distribution is possible that has nothing but the largest values; None elsewhere."""
+        ...
+
+    def unproved(self, number: int, rho: Floats) -> list[Answer]:
+        """Answer with the ceilings."""
+        ...
+
+    def answers(self, which: Integers, rho: Floats, tol: float) -> list[Answer]:
+        """Answer where no search is needed."""
+        ...
+
+    def plain_proof(self, problem: Problem) -> Proof:
+        """Return the proof that nothing exceeds the ceilings."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -106,6 +127,23 @@ class Batch:
             r, lam = r * factor, lam * factor[:, None]
         lam = lam * k[:, :, None] * np.ones((1, 1, problem.labels.size))
         return build_witnesses(problem, rho, (k, r), found.theta[chosen], lam, self.nearest[number])
+
+    def at_ceiling(self, which: Integers, rho: Floats) -> list[Answer | None]:
+        """Answer where a distribution is possible that has nothing but the largest values; None elsewhere."""
+        return at_ceiling(self, which, rho)
+
+    def unproved(self, number: int, rho: Floats) -> list[Answer]:
+        """Answer with the ceilings."""
+        return unproved(self, number, rho, self.nearest[number])
+
+    def answers(self, which: Integers, rho: Floats, tol: float) -> list[Answer]:
+        """Answer for means given the group alone."""
+        return parity_answers(self, which, rho, tol)
+
+    def plain_proof(self, problem: Problem) -> ConditionalProof:
+        """Return the proof that no mean given the group exceeds the ceilings."""
+        none = np.zeros((1, 1, problem.groups.multipliers))
+        return ConditionalProof(problem.ceiling[None, None], np.zeros(0), none, np.zeros(0))
 
 
 def at_ceiling(batch: Batch, which: Integers, rho: Floats) -> list[Answer | None]:

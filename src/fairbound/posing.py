@@ -116,10 +116,7 @@ def pose(
         read_limits("label", population.labels, min_label_mass, label_limits, label_rows),
     )
     condition = _read_condition(fair, base_rate_tolerance, label_skew)
-    if not condition.equal and (objective is not None or any(limits)):
-        what = "metric other than 'loss'" if objective is not None else "linear limits on shares"
-        message = f"base_rate_tolerance and fair=False do not go with a {what}; leave one of them out"
-        raise InputError(message.replace("a linear", "linear"))
+    _check_condition(condition, objective, limits, len(population.labels))
     tol = number("tol", tol, 1e-12, 1.0, "it is the gap between bound and attained value to aim at")
     meaning = "it is the number of pieces that the search may use for each rho, and None chooses by size"
     pieces = None if budget is None else int(number("budget", budget, 1, 1e9, meaning))
@@ -158,7 +155,7 @@ def pose(
     else:
         nearest, usual = (
             nearest_rates(known.mass, problem.groups, allowed_rates(problem, condition)),
-            rates_budget(problem),
+            rates_budget(problem) if objective is None else _usual_budget(problem),
         )
     return Question(
         population,
@@ -204,6 +201,27 @@ def _read_condition(fair: object, tolerance: object, label_skew: float | None) -
         )
         raise InputError(message)
     return condition
+
+
+def _check_condition(
+    condition: Condition, objective: Objective | None, limits: tuple[object, object], labels: int
+) -> None:
+    """Refuse what does not go with base rates that may differ."""
+    if condition.equal:
+        return
+    given = "fair=False" if not condition.fair else f"base_rate_tolerance={condition.tolerance:g}"
+    if limits[1] or (limits[0] and objective is None):
+        which = (
+            "labels need equal base rates" if limits[1] else "groups, with base rates that may differ, need a metric"
+        )
+        message = f"linear limits on the shares of {which} and do not go with {given} here; leave one of them out"
+        raise InputError(message)
+    if condition.fair and objective is not None and objective.label is not None and labels > 2:
+        message = (
+            f"{given} goes with means among the rows of a label (true and false positive rates, cell_loss) for two "
+            f"labels only, and there are {labels}; leave it out, or use fair=False, which goes with any number"
+        )
+        raise InputError(message)
 
 
 def _check_divergence(

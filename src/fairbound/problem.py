@@ -96,6 +96,16 @@ class Problem:
             within[..., part] = chosen / np.where(total > 0, total, 1.0)  # of nothing there is no mean; none is claimed
         return np.repeat(within[..., None, :], group_share.shape[-1], axis=-2)
 
+    def counted_in(self, mass: Floats) -> Floats:
+        """Return the same for a Q with any masses of cells (..., S, C): groups may have base rates of their own."""
+        if self.parts is None:
+            return mass
+        within = np.empty_like(mass)
+        for part in self.parts:
+            total = mass[..., part].sum(axis=-1, keepdims=True)
+            within[..., part] = mass[..., part] / np.where(total > 0, total, 1.0)
+        return within
+
     @cached_property
     def one_convex_program(self) -> bool:
         """Whether all ceilings agree, so that no search is needed (docs/theory.md, section 3)."""

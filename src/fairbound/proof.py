@@ -67,6 +67,21 @@ class ConditionalProof:
 
 
 @dataclass(frozen=True)
+class MeansProof:
+    """Means given the group where base rates may differ: multipliers ``theta`` (L, m, S, C) of L pieces.
+
+    As in :class:`ConditionalProof`, but what lies between two ``cuts`` is the least of the shares that a label has in
+    the groups. Without cuts there is one piece, with one set of multipliers. ``nu`` (S) belongs to the rates of each
+    group if the means are over all labels (docs/metrics.md).
+    """
+
+    theta: Floats
+    cuts: Floats
+    group_mu: Floats
+    nu: Floats
+
+
+@dataclass(frozen=True)
 class DivergenceProof:
     """A partition as above for a divergence other than Hellinger's: ``lam`` (L,) is a multiplier of each leaf too.
 
@@ -108,4 +123,4 @@ class RatesProof:
     lam: Floats
 
 
-Proof = TangentProof | PartitionProof | ConditionalProof | RatesProof | DivergenceProof | SingleProof
+Proof = TangentProof | PartitionProof | ConditionalProof | MeansProof | RatesProof | DivergenceProof | SingleProof

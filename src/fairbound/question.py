@@ -20,7 +20,7 @@ from fairbound.general_answers import general_answers
 from fairbound.knowledge import MeanAndVariance, MeanOnly
 from fairbound.limits import limit_sentences
 from fairbound.metrics import objective_sentence
-from fairbound.nearest import NearestFair, nearest_shares
+from fairbound.nearest import NearestFair
 from fairbound.objective import Objective
 from fairbound.population import Population
 from fairbound.problem import Problem
@@ -120,8 +120,8 @@ class Question:
         """The objective in numbers."""
         known = self.population if self.stand_in is None else self.stand_in.population
         objective = self.objective or Objective(0)
-        nearest = nearest_shares(known.mass, self.problem.groups, self.problem.labels)
-        return Compared(known, objective, self.problem, nearest, self.shift, self.support)
+        rates = allowed_rates(self.problem, self.condition)
+        return Compared(known, objective, self.problem, self.nearest, self.shift, self.support, rates)
 
     def answers(self, rhos: Floats, target: float | None = None) -> list[Answer]:
         """Solve for feasible radii; some searches stop as soon as it is plain whether the bound keeps a target."""

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.base_rates import BaseRates
+from fairbound.limited import solve_limited
 from fairbound.marginals import MarginalSet
 from fairbound.nearest import INDISTINGUISHABLE
 from fairbound.rounding import UNIT, lowered
@@ -111,8 +111,8 @@ def nearest_rates(mass: Floats, groups: MarginalSet, rates: BaseRates) -> Neares
     fallback = mass.sum(axis=0) / mass.sum()
     rate = np.where((share > 0)[:, None], own, fallback)  # a group without data takes the rates of all the data
     if not (groups.respects_limits(share) and rates.within(rate)):
-        point = saddle.solve(_AffinitySaddle(root, groups, rates), accuracy=1e-15)
         c = mass.shape[1]
+        point, _ = solve_limited(_AffinitySaddle(root, groups, rates), (groups.term(c + 1),), accuracy=1e-15)
         share = point.local[0, :, c + 1]
         rate = rate if rates.free else point.local[0, :, :c]
     share, rate = groups.inside(share), rates.inside(rate)

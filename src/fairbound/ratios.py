@@ -13,10 +13,9 @@ import numpy as np
 
 from fairbound.answer import Answer
 from fairbound.arrays import Floats
-from fairbound.nearest import NearestFair
-from fairbound.parity import Batch, at_ceiling, parity_answers
+from fairbound.parity import MeansOfGroups
 from fairbound.problem import Problem
-from fairbound.proof import ConditionalProof
+from fairbound.proof import Proof
 from fairbound.rounding import UNIT
 from fairbound.witness import Witness
 
@@ -25,26 +24,29 @@ TRIALS, LOWERINGS = 12, (0.3, 0.9, 10.0, 1e3, 1e5)
 
 
 def ratio_answers(
-    scaled: Callable[[float], Problem], nearest: NearestFair, groups: tuple[int, int], rho: Floats, tol: float
+    scaled: Callable[[float], Problem],
+    solver: Callable[[list[Problem]], MeansOfGroups],
+    groups: tuple[int, int],
+    rho: Floats,
+    tol: float,
 ) -> list[Answer]:
     """Answer at each radius; ``scaled(t)`` is the problem of ``t mean_a - mean_b`` for the ``groups`` a and b."""
     plain = scaled(1.0)
     jobs = np.arange(len(rho))
     # No factor above one is of interest: of two groups one has the smaller mean.
     factor, attained = np.ones(len(rho)), np.full(len(rho), np.inf)
-    zero = ConditionalProof(  # means are not negative
-        scaled(0.0).ceiling[None, None], np.zeros(0), np.zeros((1, 1, plain.groups.multipliers)), np.zeros(0)
-    )
+    least = solver([scaled(0.0)])
+    zero = least.plain_proof(scaled(0.0))  # means are not negative
     worst: dict[int, Witness] = {}
-    proofs: dict[int, tuple[float, ConditionalProof]] = {}
-    for job, answer in enumerate(at_ceiling(Batch([scaled(0.0)], [nearest]), np.zeros_like(jobs), rho)):
+    proofs: dict[int, tuple[float, Proof]] = {}
+    for job, answer in enumerate(least.at_ceiling(np.zeros_like(jobs), rho)):
         ratio = 1.0 if answer is None else attained_ratio(plain, answer.witness, groups)
         if answer is not None and ratio <= 0.0:  # the mean of b can be zero: no ratio is kept
             attained[job], worst[job], proofs[job] = ratio, answer.witness, (0.0, zero)
     open_ = np.array([job for job in jobs if job not in proofs], dtype=np.int64)
     left = open_
     for _ in range(TRIALS if len(open_) else 0):
-        for job, answer in zip(left, _solved(scaled, factor[left], nearest, rho[left], tol), strict=True):
+        for job, answer in zip(left, _solved(scaled, factor[left], solver, rho[left], tol), strict=True):
             ratio = attained_ratio(plain, answer.witness, groups)
             if ratio < attained[job] or job not in worst:
                 attained[job], worst[int(job)] = ratio, answer.witness
@@ -55,8 +57,8 @@ def ratio_answers(
     left = open_
     for step in LOWERINGS if len(open_) else ():
         tried = np.maximum(factor[left] - step * tol, 0.0)
-        for job, t, answer in zip(left, tried, _solved(scaled, tried, nearest, rho[left], tol), strict=True):
-            if answer.bound <= 0.0 and isinstance(answer.proof, ConditionalProof):
+        for job, t, answer in zip(left, tried, _solved(scaled, tried, solver, rho[left], tol), strict=True):
+            if answer.bound <= 0.0:
                 proofs[int(job)] = float(t), answer.proof
         left = np.array([job for job in left if job not in proofs], dtype=np.int64)
         if not len(left):
@@ -68,11 +70,14 @@ def ratio_answers(
 
 
 def _solved(
-    scaled: Callable[[float], Problem], factor: Floats, nearest: NearestFair, rho: Floats, tol: float
+    scaled: Callable[[float], Problem],
+    factor: Floats,
+    solver: Callable[[list[Problem]], MeansOfGroups],
+    rho: Floats,
+    tol: float,
 ) -> list[Answer]:
     """Answer for each factor at its radius."""
-    batch = Batch([scaled(float(t)) for t in factor], [nearest] * len(factor))
-    return parity_answers(batch, np.arange(len(factor)), rho, 0.01 * tol)
+    return solver([scaled(float(t)) for t in factor]).answers(np.arange(len(factor)), rho, 0.01 * tol)
 
 
 def attained_ratio(problem: Problem, witness: Witness, groups: tuple[int, int]) -> float:
@@ -86,4 +91,5 @@ def attained_ratio(problem: Problem, witness: Witness, groups: tuple[int, int]) 
 def group_mean(problem: Problem, witness: Witness, group: int) -> float:
     """Return the mean value of a group in a distribution (of a group that is subtracted, its negative)."""
     inside = (witness.reweighting[group] * problem.lower.loss[group]).sum(axis=1)
-    return float((witness.label_mass * (inside + witness.unseen[group] * problem.ceiling[group])).sum())
+    rate = witness.mass[group] / witness.mass[group].sum()
+    return float((rate * (inside + witness.unseen[group] * problem.ceiling[group])).sum())

@@ -15,8 +15,9 @@ RATES_LEAF = ("zeta", "base", "nu", "centre", "omega", "lam")
 
 def read_conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]) -> None:
     """Check multipliers of means given a group: a table for each end of each piece, and those of the limits."""
-    an_object(proof, "proof", ("kind", "theta", "cuts", "group_mu", "label_mu"))
-    a_word(proof["kind"], "proof.kind", ("conditional",))
+    differing = isinstance(proof, dict) and proof.get("kind") == "means"
+    an_object(proof, "proof", ("kind", "theta", "cuts", "group_mu", "nu" if differing else "label_mu"))
+    a_word(proof["kind"], "proof.kind", ("conditional", "means"))
 
     def tables(value: Any, where: str) -> None:
         a_list(value, where, None, lambda v, at: a_table(v, at, shape, a_number))
@@ -27,7 +28,10 @@ def read_conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]
     a_list(proof["cuts"], "proof.cuts", None, lambda v, at: a_number(v, at, low=0.0, high=1.0))
     a_list(proof["theta"], "proof.theta", None, tables)
     a_list(proof["group_mu"], "proof.group_mu", len(proof["theta"]), rows)
-    a_list(proof["label_mu"], "proof.label_mu", limits[1] if proof["label_mu"] else 0, a_number)
+    if differing:
+        a_list(proof["nu"], "proof.nu", shape[0], a_number)
+    else:
+        a_list(proof["label_mu"], "proof.label_mu", limits[1] if proof["label_mu"] else 0, a_number)
 
 
 def read_proof(proof: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> None:

@@ -182,14 +182,17 @@ def fill_cells(
     shares: tuple[Floats, Floats, Floats],
     plain: tuple[Floats, Floats],
     multipliers: tuple[Floats, Floats],
+    counted: Floats | None = None,
 ) -> Witnesses:
     """Find good conditional distributions for given group, label and cell masses, inside the ball if that can be.
 
     ``plain`` are those of P; the multipliers are eta (N, S, C) and lam (N,) or, if it differs between cells, (N, S, C).
+    ``counted`` says by how much the cells' means count; products of the shares do without.
     """
     k, r, mass = shares
     eta, lam = multipliers
-    counted = mass if problem.parts is None else problem.counted(k, r)
+    if counted is None:
+        counted = mass if problem.parts is None else problem.counted(k, r)
     # Row 0 keeps P inside the cells; the others are what the multipliers suggest, mixed with row 0 as needed.
     if problem.unseen or problem.lower.places > 1:
         lam = lam if lam.ndim == eta.ndim else lam[:, None, None]

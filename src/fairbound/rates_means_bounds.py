@@ -1,0 +1,72 @@
+"""Bounds of means given the group where base rates may differ, by weak duality, rounded outward (docs/metrics.md)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairbound.arrays import Floats
+from fairbound.base_rates import BaseRates
+from fairbound.bounds import LEAST, MOST, PROBABILITY_ROUNDINGS, certified
+from fairbound.problem import Problem
+from fairbound.rounding import lowered, margin, raised
+
+
+def means_bound(
+    problem: Problem,
+    rates: BaseRates,
+    rho: Floats,
+    theta: Floats,
+    group_mu: Floats,
+    nu: Floats,
+    ends: Floats | None = None,
+) -> Floats:
+    """Bound a mean given the group from any ``theta`` that are at least the ceilings.
+
+    With one part of the labels, theta is (N, 1, S, C), and nu (N, S) are any numbers. With two parts the share of the
+    first in group s lies between t and ``t + e``, e the tolerance. If base rates are free t is 0, and theta is
+    (N, 1, S, C). Otherwise either part is a single label, ``ends`` (N, 2) is the interval in which t lies, and theta
+    (N, 2, S, C) are the multipliers at its ends; in between they move linearly. With H and ``bent`` as in
+    :func:`fairbound.bounds.conditional_bound` the bound is
+
+        max_j level_j - tau^2 / max_j sigma_K( max over u in {t_j, t_j + e} of (u H_s1^j + (1 - u) H_s2^j) + bent_s ).
+    """
+    parts = problem.parts or ()
+    probability = problem.upper.probability
+    present = probability > 0
+    size = np.abs(theta).sum(axis=(2, 3))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        gap = np.where(present, np.maximum(theta[..., None] - problem.upper.loss, 0.0), 1.0)
+        terms = np.where(present, probability / gap, 0.0).sum(axis=4)
+        roundings = probability.size + PROBABILITY_ROUNDINGS + 12
+        pull = [raised(terms[..., part].sum(axis=3) + LEAST, roundings) for part in parts]  # (N, 1 or 2, S) each
+        if len(parts) == 1:
+            total = pull[0]
+            level = rates.support(theta[:, 0], nu)[:, None]
+        else:
+            apart = [theta[..., part].max(axis=3).sum(axis=2) for part in parts]  # exact for single and for free labels
+            level = np.sum(apart, axis=0) + margin(size, problem.mass.size)
+            total = np.maximum(*pull) if ends is None else _mixed(pull, ends, rates.tolerance, roundings)
+        total = np.where(np.isnan(total), np.inf, total)  # 0 times infinity, at an end of the simplex
+        most = problem.groups.support(raised(total, 8), group_mu).max(axis=1)
+        most = np.where(np.isnan(most), np.inf, most)
+        bound = certified(level.max(axis=1), rho, most)
+    held = (theta >= problem.ceiling).all(axis=(1, 2, 3)) & (np.abs(theta) < MOST).all(axis=(1, 2, 3))
+    held = held & (group_mu >= 0).all(axis=(1, 2)) & np.isfinite(nu).all(axis=1)
+    return np.where(held & ~np.isnan(bound), bound, np.inf)
+
+
+def _mixed(pull: list[Floats], ends: Floats, tolerance: float, roundings: int) -> Floats:
+    """Return what each group adds at the ends of the intervals, at the worse end of its own share; (N, 2, S)."""
+    low = [lowered(h, 2 * roundings + 8) for h in pull]
+    more = (pull[1][:, 1] + pull[0][:, 0]) - (low[1][:, 0] + low[0][:, 1])
+    more = more + margin(pull[1].sum(axis=1) + pull[0].sum(axis=1), 4)
+    bent = raised(np.maximum(more, 0.0) * (ends[:, 1:] - ends[:, :1]) * 0.25, 8)
+    mixed = []
+    for share in (ends, ends + tolerance):
+        # Rounding may put a share beyond one; and where the other part counts nothing, infinity times 0 is 0.
+        first, second = (
+            raised(share[..., None] * pull[0], 2),
+            raised(np.clip(1.0 - share, 0.0, 1.0)[..., None] * pull[1], 2),
+        )
+        mixed.append(first + second + margin(pull[1], 4))
+    return np.maximum(*mixed) + bent[:, None]
