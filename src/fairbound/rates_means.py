@@ -36,7 +36,7 @@ class MeansSaddle:
     ``least`` and ``most`` (N,) are the limits of ``u_s / k_s``; with one part they do not count. ``cap`` limits lam.
 
     Local variables: theta_s1 .. theta_sC, the shares r of labels in parts of several, nu of each such part, u_s (with
-    two parts), k_s. Global: lam, the lower ends b_1 .. b_C of the rates (one part, unless they are free), nu_k, floor_k.
+    two parts), k_s. Global: lam, the lower ends b_1 .. b_C of the rates (one part, not free ones), nu_k, floor_k.
     """
 
     root: Floats
