@@ -6,6 +6,7 @@ it does inside the cells; every metric is a function of r and of the cells' mean
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -288,7 +289,8 @@ class Members:
         rng: np.random.Generator,
         sets: tuple[MarginalSet, MarginalSet],
     ) -> None:
-        self.rho, self.rng, self.inside = rho, rng, (sets[0].inside, sets[1].inside)
+        self.rho, self.rng = rho, rng
+        self.inside: tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]] = sets[0].inside, sets[1].inside
         ends = np.stack([cells.lowest, cells.highest], axis=2)
         allowed = ~np.isnan(ends)
         self.root = np.sqrt(np.concatenate([cells.probability, np.zeros(ends.shape)], axis=2))
@@ -330,10 +332,7 @@ class Members:
         """Draw shares at random, and inside the cells tilted laws with some mass at the ends."""
         rng, (s, c, j) = self.rng, self.root.shape
         size = rng.choice([0.3, 1.0, 10.0])
-        k, r = (
-            self.inside[0](rng.dirichlet(np.full(s, size), count)),
-            self.inside[1](rng.dirichlet(np.full(c, size), count)),
-        )
+        k, r = self.shares(count, float(size))
         tilt = np.exp(rng.normal(size=(count, s, c, 1)) * 4.0 * self.value / max(float(np.abs(self.value).max()), 1e-9))
         law = self.centre[2] * tilt
         law = law / law.sum(axis=3, keepdims=True)
@@ -342,6 +341,14 @@ class Members:
         much = rng.uniform(size=(count, s, c, 1)) * rng.choice([0.0, 0.05, 1.0], size=(count, s, c, 1))
         fixed = self.open.sum(axis=2)[..., None] <= 1
         return k, r, np.where(fixed, self.centre[2], (1 - much) * law + much * extra)
+
+    def shares(self, count: int, size: float) -> tuple[Floats, Floats]:
+        """Draw group and label shares."""
+        s, c, _ = self.root.shape
+        return (
+            self.inside[0](self.rng.dirichlet(np.full(s, size), count)),
+            self.inside[1](self.rng.dirichlet(np.full(c, size), count)),
+        )
 
     def perturbed(self, state: tuple[Floats, Floats, Floats], scale: float) -> tuple[Floats, Floats, Floats]:
         """Move towards other random distributions, a little."""
