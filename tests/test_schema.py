@@ -124,6 +124,15 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "parity, limits": lambda: certify(
         MEAN, 0.4, metric="group_loss_difference", min_group_mass=0.2, min_label_mass=0.1
     ).to_json(),
+    "parity, base rates within a tolerance": lambda: certify(
+        MEAN, 0.3, metric="group_loss_difference", base_rate_tolerance=0.05, min_group_mass=0.2
+    ).to_json(),
+    "odds, base rates within a tolerance": lambda: certify(
+        PREDICTED, 0.3, metric="true_positive_rate_difference", base_rate_tolerance=0.05, tol=1e-1
+    ).to_json(),
+    "odds, any base rates": lambda: certify(
+        PREDICTED, 0.3, metric="true_positive_rate_difference", fair=False
+    ).to_json(),
     "odds": lambda: certify(PREDICTED, 0.3, metric="true_positive_rate_difference", tol=1e-1).to_json(),
     "ratio, sphere": lambda: certify(SELECTED, 0.1, metric="demographic_parity_ratio", confidence=0.9).to_json(),
     "parity curve": lambda: certify_curve(MEAN, [0.01, 0.1, 0.3], metric="group_loss", group=1).to_json(),

@@ -36,9 +36,6 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     divergence
         How the distance of Q from the data is measured: "hellinger", "total_variation", "kl" (Kullback-Leibler, in
         nats) or "chi_squared". All but the first need Clarabel: ``pip install 'fairbound[divergences]'``.
-    fair
-        False drops the condition of equal base rates: the worst case over the whole ball. For the divergences other
-        than "hellinger".
     metric
         What is bounded: "loss", the expected loss of all; "group_loss", "group_loss_difference", "cell_loss",
         "selection_rate", "demographic_parity_difference", "demographic_parity_ratio" (from below),
