@@ -13,7 +13,7 @@ from fairbound.arrays import Floats
 from fairbound.base_rates import BaseRates
 from fairbound.marginals import MarginalSet
 from fairbound.objective import Objective
-from fairbound.proof import MeansProof
+from fairbound.proof import RatesMeansProof
 from fairbound.rates_means_bounds import means_bound
 from fairbound.rates_nearest import nearest_rates
 from fairbound.values import objective_problem
@@ -278,7 +278,7 @@ def test_proofs_have_pieces_only_where_a_share_is_searched() -> None:
         ("true_positive_rate_difference", {"base_rate_tolerance": 0.4}, True),
     ):
         proof = certify(population, 0.1, **named(metric), **asked).proof
-        assert isinstance(proof, MeansProof)
+        assert isinstance(proof, RatesMeansProof)
         assert (len(proof.cuts) > 0) == pieces
 
 

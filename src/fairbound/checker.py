@@ -22,9 +22,9 @@ from flint import arb, ctx
 from fairbound.checker_conditional import Compared, conditional_bounds
 from fairbound.checker_divergence import divergence_bounds, witness_value_in
 from fairbound.checker_duality import Case, RefusedError, bounds_of, product_masses, proved, rounded_up, witness_value
-from fairbound.checker_means import means_bounds
 from fairbound.checker_metric import describe_objective, missing_reasons
 from fairbound.checker_rates import rates_bounds, table_masses, tolerance_of, tolerance_words
+from fairbound.checker_rates_means import means_bounds
 from fairbound.checker_sampling import StandIn, checked_stand_in, sampling_work
 from fairbound.reader import Whole, read_whole
 from fairbound.strict import MalformedError, canonical
@@ -219,7 +219,7 @@ def _masses(case: Case, witness: dict[str, Any], tolerance: float) -> dict[tuple
 
 def _means(case: Compared, proof: dict[str, Any], tolerance: float) -> list[arb]:
     """Return what the proof proves of each piece."""
-    if proof["kind"] == "means":
+    if proof["kind"] == "rates_means":
         return means_bounds(case, proof, tolerance)
     if tolerance > 0:
         raise RefusedError("the proof is for equal base rates, but the claim is for base rates that may differ")
@@ -286,14 +286,14 @@ def _work(document: dict[str, Any]) -> int:
     limits = sum(len(row) for side in sides if side is not None for row in side["rows"])
     if proof["kind"] in {"tangent", "divergence_single"}:
         return atoms + limits
-    if proof["kind"] in {"conditional", "means"}:
+    if proof["kind"] in {"conditional", "rates_means"}:
         return 3 * (atoms + limits) * (len(proof["cuts"]) + 1)
     return sum(atoms * len(leaf["centre"]) + limits for leaf in proof["leaves"])
 
 
 def _describe(proof: dict[str, Any]) -> str:
-    if proof["kind"] in {"conditional", "means"} and proof["cuts"]:
+    if proof["kind"] in {"conditional", "rates_means"} and proof["cuts"]:
         return f"the cover of a label's shares by {len(proof['theta'])} intervals, and their multipliers, likewise"
-    if proof["kind"] in {"tangent", "conditional", "means", "divergence_single"} or len(proof["leaves"]) == 1:
+    if proof["kind"] in {"tangent", "conditional", "rates_means", "divergence_single"} or len(proof["leaves"]) == 1:
         return "the multipliers, by weak duality, in ball arithmetic"
     return f"the cover of all shares by {len(proof['leaves'])} pieces, and the multipliers of each, in ball arithmetic"

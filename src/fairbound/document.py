@@ -21,9 +21,9 @@ from fairbound.population import Population
 from fairbound.proof import (
     ConditionalProof,
     DivergenceProof,
-    MeansProof,
     PartitionProof,
     Proof,
+    RatesMeansProof,
     RatesProof,
     SingleProof,
     TangentProof,
@@ -201,8 +201,8 @@ def write_proof(proof: Proof) -> dict[str, Any]:
     if isinstance(proof, ConditionalProof):
         parts = {"theta": proof.theta, "cuts": proof.cuts, "group_mu": proof.group_mu, "label_mu": proof.label_mu}
         return {"kind": "conditional", **{key: part.tolist() for key, part in parts.items()}}
-    if isinstance(proof, MeansProof):
-        return {"kind": "means", **{key: getattr(proof, key).tolist() for key in MEANS}}
+    if isinstance(proof, RatesMeansProof):
+        return {"kind": "rates_means", **{key: getattr(proof, key).tolist() for key in MEANS}}
     if isinstance(proof, TangentProof):
         multipliers = {key: getattr(proof, key).tolist() for key in TANGENT}
         return {"kind": "tangent", "axis": proof.axis, **multipliers}
@@ -232,8 +232,8 @@ def read_proof(document: dict[str, Any]) -> Proof:
     """Read the multipliers."""
     if document["kind"] == "conditional":
         return ConditionalProof(*(_floats(document[key]) for key in ("theta", "cuts", "group_mu", "label_mu")))
-    if document["kind"] == "means":
-        return MeansProof(*(_floats(document[key]) for key in MEANS))
+    if document["kind"] == "rates_means":
+        return RatesMeansProof(*(_floats(document[key]) for key in MEANS))
     if document["kind"] == "tangent":
         return TangentProof(document["axis"], *(_floats(document[key]) for key in TANGENT))
     if document["kind"] == "divergence_single":

@@ -67,7 +67,7 @@ class ConditionalProof:
 
 
 @dataclass(frozen=True)
-class MeansProof:
+class RatesMeansProof:
     """Means given the group where base rates may differ: multipliers ``theta`` (L, m, S, C) of L pieces.
 
     As in :class:`ConditionalProof`, but what lies between two ``cuts`` is the least of the shares that a label has in
@@ -123,4 +123,4 @@ class RatesProof:
     lam: Floats
 
 
-Proof = TangentProof | PartitionProof | ConditionalProof | MeansProof | RatesProof | DivergenceProof | SingleProof
+Proof = TangentProof | PartitionProof | ConditionalProof | RatesMeansProof | RatesProof | DivergenceProof | SingleProof

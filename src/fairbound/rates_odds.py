@@ -16,7 +16,7 @@ import numpy as np
 from fairbound.answer import Answer
 from fairbound.arrays import Floats, Integers
 from fairbound.problem import Problem
-from fairbound.proof import MeansProof
+from fairbound.proof import RatesMeansProof
 from fairbound.rates_means_bounds import means_bound
 from fairbound.rates_parity import BEST_ACCURACY, ROUGH_ACCURACY, RatesBatch, last_share
 from fairbound.rounding import least_affinity
@@ -192,7 +192,7 @@ class RatesOddsSearch:
             raise RuntimeError(message)
         pieces = job.intervals
         cuts = np.array([piece.ends[0].share for piece in pieces] + [pieces[-1].ends[1].share])
-        proof = MeansProof(
+        proof = RatesMeansProof(
             np.array([piece.theta for piece in pieces]),
             cuts,
             np.array([piece.group_mu for piece in pieces]),

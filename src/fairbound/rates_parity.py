@@ -11,7 +11,7 @@ from fairbound.answer import Answer
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.base_rates import BaseRates
 from fairbound.problem import Problem
-from fairbound.proof import MeansProof
+from fairbound.proof import RatesMeansProof
 from fairbound.rates_means import MeansSaddle, MeansSolution, solve_means
 from fairbound.rates_means_bounds import means_bound
 from fairbound.rates_nearest import NearestRates, nearest_rates
@@ -126,12 +126,14 @@ class RatesBatch:
         proof = self.plain_proof(problem)
         return [Answer(float(bound[place]), found[place], proof) for place in range(count)]
 
-    def plain_proof(self, problem: Problem) -> MeansProof:
+    def plain_proof(self, problem: Problem) -> RatesMeansProof:
         """Return the proof that nothing exceeds the ceilings."""
         ends = 2 if self.searched else 1
         theta = np.repeat(problem.ceiling[None, None], ends, axis=1)
         cuts = np.array([0.0, last_share(self.rates)]) if self.searched else np.zeros(0)
-        return MeansProof(theta, cuts, np.zeros((1, ends, problem.groups.multipliers)), problem.ceiling.max(axis=1))
+        return RatesMeansProof(
+            theta, cuts, np.zeros((1, ends, problem.groups.multipliers)), problem.ceiling.max(axis=1)
+        )
 
     def answers(self, which: Integers, rho: Floats, tol: float) -> list[Answer]:
         """Answer where no search is needed: one convex program each.
@@ -164,7 +166,7 @@ class RatesBatch:
             theta, nu = np.where(worse[:, None, None], plain, theta), np.where(worse[:, None], top, nu)
             witnesses = self.witnesses(number, rho[chosen], found, chosen)
             for place, value in enumerate(np.minimum(bound, trivial).tolist()):
-                proof = MeansProof(theta[place, None, None], np.zeros(0), mu[place, None, None], nu[place])
+                proof = RatesMeansProof(theta[place, None, None], np.zeros(0), mu[place, None, None], nu[place])
                 answers[int(chosen[place])] = Answer(value, witnesses[place], proof)
         return [answers[index] for index in range(len(which))]
 

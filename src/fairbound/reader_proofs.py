@@ -15,9 +15,9 @@ RATES_LEAF = ("zeta", "base", "nu", "centre", "omega", "lam")
 
 def read_conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]) -> None:
     """Check multipliers of means given a group: a table for each end of each piece, and those of the limits."""
-    differing = isinstance(proof, dict) and proof.get("kind") == "means"
+    differing = isinstance(proof, dict) and proof.get("kind") == "rates_means"
     an_object(proof, "proof", ("kind", "theta", "cuts", "group_mu", "nu" if differing else "label_mu"))
-    a_word(proof["kind"], "proof.kind", ("conditional", "means"))
+    a_word(proof["kind"], "proof.kind", ("conditional", "rates_means"))
 
     def tables(value: Any, where: str) -> None:
         a_list(value, where, None, lambda v, at: a_table(v, at, shape, a_number))
