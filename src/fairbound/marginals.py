@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -65,8 +65,7 @@ class MarginalSet:
     @cached_property
     def interior(self) -> Interior:
         """A point well inside the set."""
-        limits = self.limits or Limits((), ())
-        return find_interior(limits.matrix.reshape(-1, self.size), limits.right, self.skew)
+        return _interior(self)
 
     def term(self, shares: int | slice) -> RowTerm:
         """Return what the rows add to a saddle problem in which the shares stand at that place.
@@ -170,6 +169,13 @@ class MarginalSet:
         if self.limits is not None and (share @ self.limits.matrix.T > self.limits.right + ROUNDING).any():
             return False
         return self.skew is None or bool((np.ptp(share, axis=-1) <= self.skew + 8 * UNIT).all())
+
+
+@lru_cache(maxsize=32)
+def _interior(shares: MarginalSet) -> Interior:
+    """Find the point once for equal sets: a metric asks about the same one many times."""
+    limits = shares.limits or Limits((), ())
+    return find_interior(limits.matrix.reshape(-1, shares.size), limits.right, shares.skew)
 
 
 def no_multipliers(count: int, shares: MarginalSet) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -118,5 +118,11 @@ def _pose_metric(
         confidence = read_confidence(confidence)
         # Rounded up: the error probabilities must not add up to more than allowed.
         options["confidence"] = math.nextafter(1.0 - (1.0 - confidence) / len(chosen.objectives), 1.0)
-    parts = tuple(pose(chosen.population, objective=objective, **options) for objective in chosen.objectives)
-    return MetricQuestion(chosen, parts, confidence)
+    first, *others = chosen.objectives
+    parts = [pose(chosen.population, objective=first, **options)]
+    for objective in others:  # of a sample, what is known depends on which values are subtracted
+        again = confidence is not None
+        parts.append(
+            pose(chosen.population, objective=objective, **options) if again else replace(parts[0], objective=objective)
+        )
+    return MetricQuestion(chosen, tuple(parts), confidence)
