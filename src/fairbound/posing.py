@@ -211,10 +211,13 @@ def _check_condition(
         return
     given = "fair=False" if not condition.fair else f"base_rate_tolerance={condition.tolerance:g}"
     if limits[1] or (limits[0] and objective is None):
-        which = (
-            "labels need equal base rates" if limits[1] else "groups, with base rates that may differ, need a metric"
+        message = (
+            f"linear limits on the shares of labels need equal base rates and do not go with {given}; leave one of them "
+            "out (limits on groups go with metrics other than 'loss')"
+            if limits[1]
+            else f"{given} and linear limits on the shares of groups go together for metrics other than 'loss' only; "
+            "leave one of them out, or use group_skew"
         )
-        message = f"linear limits on the shares of {which} and do not go with {given} here; leave one of them out"
         raise InputError(message)
     if condition.fair and objective is not None and objective.label is not None and labels > 2:
         message = (
