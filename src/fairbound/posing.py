@@ -212,8 +212,8 @@ def _check_condition(
     given = "fair=False" if not condition.fair else f"base_rate_tolerance={condition.tolerance:g}"
     if limits[1] or (limits[0] and objective is None):
         message = (
-            f"linear limits on the shares of labels need equal base rates and do not go with {given}; leave one of them "
-            "out (limits on groups go with metrics other than 'loss')"
+            f"linear limits on the shares of labels need equal base rates and do not go with {given}; leave one "
+            "of them out (limits on groups go with metrics other than 'loss')"
             if limits[1]
             else f"{given} and linear limits on the shares of groups go together for metrics other than 'loss' only; "
             "leave one of them out, or use group_skew"
