@@ -262,7 +262,7 @@ def _check_means(
         else:
             limited = is_upper_limit(mean, cell, losses, each, x)
         if not limited:
-            raise RefusedError(_beyond("mean loss", place, mean, subtracted))
+            raise RefusedError(_beyond("mean loss of", place, mean, subtracted))
     return affinity_of_masses([sum(cell) for cell in counts], for_masses)
 
 
@@ -273,8 +273,8 @@ def _rounded_up(value: Fraction) -> float:
 
 
 def _beyond(what: str, place: tuple[int, int], claimed: float, subtracted: Cells) -> str:
-    way = "be below" if what == "mean loss" and place in subtracted else "exceed"
-    return f"the {what} of cell {place} may {way} {claimed!r} at this confidence"
+    way = "be below" if what.startswith("mean") and place in subtracted else "exceed"
+    return f"the {what} cell {place} may {way} {claimed!r} at this confidence"
 
 
 def _check_affinity(claimed: float, proved: arb) -> None:
@@ -306,7 +306,7 @@ def _check_hoeffding(
             mean, claimed = top - mean, top - claimed
         most = top if m == 0 else (mean + top * (log / (2 * m)).sqrt()).min(top)
         if not claimed >= most:
-            raise RefusedError(_beyond("mean loss", place, means[number], subtracted))
+            raise RefusedError(_beyond("mean loss of", place, means[number], subtracted))
         if only_means or m == 0:
             continue
         variance = arb(variances[number])
@@ -315,7 +315,7 @@ def _check_hoeffding(
         if m > 1 and not enough:
             enough = variance >= ((square * m / (m - 1)).sqrt() + top * (2 * log / (m - 1)).sqrt()) ** 2
         if not enough:
-            raise RefusedError(_beyond("variance", place, variances[number], subtracted))
+            raise RefusedError(_beyond("variance in", place, variances[number], subtracted))
     _check_affinity(sampling["affinity"], _box_affinity(rows, (log / (2 * sum(rows))).sqrt()))
     what = "mean loss" if only_means else "mean and variance of the loss"
     return [
