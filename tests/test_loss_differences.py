@@ -164,7 +164,7 @@ def test_the_claimed_affinity_is_reached_as_often_as_stated(name: str) -> None:
         failed += affinity < found.affinity
         slack.append((1 - found.affinity) / max(1 - affinity, 1e-12))
     assert not_too_often(failed, draws, error)
-    assert min(slack) < 2.5  # and some draws come near to the claim
+    assert min(slack) < 3  # and some draws come near to the claim
 
 
 @pytest.mark.parametrize("top", [1.0, 0.3, 7.5])
