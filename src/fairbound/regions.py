@@ -31,6 +31,9 @@ MASS_PART = 0.125
 #: A cell with fewer rows is named in a warning.
 FEW_ROWS = 5
 
+#: Error probabilities below this are refused: floats near 1 tell them apart too coarsely.
+LEAST_ERROR = 1e-12
+
 #: Allowance for rounding in the limits that a region computes, relative.
 ROUNDING = 1e-12
 
@@ -297,7 +300,7 @@ def read_confidence(confidence: object) -> float:
     """Return a confidence level strictly between 0 and 1."""
     meaning = "it is a probability, such as 0.95; None takes the rows for the whole population"
     level = number("confidence", confidence, 0.0, 1.0, meaning)
-    if not 1e-12 <= 1.0 - level < 1.0:
+    if not LEAST_ERROR <= 1.0 - level < 1.0:
         message = f"confidence={shown(confidence)}: no finite sample gives certainty; {meaning}"
         raise InputError(message)
     return level
