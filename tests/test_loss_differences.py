@@ -31,6 +31,7 @@ from fairbound import (
     certify,
     certify_curve,
     largest_certified_rho,
+    report,
     verify,
 )
 from fairbound.arrays import Booleans, Floats
@@ -38,6 +39,7 @@ from fairbound.knowledge import bin_edges
 from fairbound.sample import EDGE_ROUNDING, _places, _values, drawn
 from fairbound.sphere import least_affinity_of_classes
 from tests.samples import ERRORS, SKEWED, TRUTHS, Truth, _continuous
+from tests.test_report import Page, words
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")  # small cells are the point
 
@@ -407,3 +409,14 @@ def test_the_mirrored_region_is_that_of_mirrored_counts() -> None:
     assert found.affinity == least_affinity_of_classes(turned, 1 - 0.9)
     assert found.affinity != least_affinity_of_classes(found.sample.by_cell, 1 - 0.9)
     assert found.population.mean == pytest.approx(sample().mean, abs=0.02)
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_reports_say_how_the_error_is_divided(shift: Any) -> None:
+    """Among the comparisons first; and that limits of what is subtracted are lower ones."""
+    said = words(Page(report(text(shift, "hoeffding"))))
+    assert "The error probability 0.1 is divided equally among 2 comparisons." in said
+    assert "the error probability 0.05 is divided equally between" in said
+    assert "the error probability 0.1 is divided equally between" not in said
+    assert "(lower ones of means that are subtracted)" in said
+    assert "upper limits, lower ones where they are subtracted" in said
