@@ -39,6 +39,8 @@ from fairbound.knowledge import bin_edges
 from fairbound.sample import EDGE_ROUNDING, _places, _values, drawn
 from fairbound.sphere import least_affinity_of_classes
 from tests.samples import ERRORS, SKEWED, TRUTHS, Truth, _continuous
+from tests.test_checker import mutate, places
+from tests.test_metrics_checker import is_true_of_itself
 from tests.test_report import Page, words
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")  # small cells are the point
@@ -240,7 +242,7 @@ def test_errors_under_another_name(shift: Any) -> None:
 
 def random_sample(rng: np.random.Generator) -> Population:
     """Draw rows with cells of 0, 1, few and many rows, losses at both ends, ceilings that floats cannot divide."""
-    rows, groups, labels = int(rng.choice([40, 100, 500, 6000])), int(rng.integers(2, 4)), int(rng.integers(2, 4))
+    rows, groups, labels = int(rng.choice([3, 12, 60, 500, 6000])), int(rng.integers(2, 4)), int(rng.integers(2, 4))
     top = float(rng.choice([1.0, 0.3, 7.5]))
     laws: list[Callable[[], Any]] = [
         lambda: rng.beta(1, 4, rows),
@@ -420,3 +422,24 @@ def test_reports_say_how_the_error_is_divided(shift: Any) -> None:
     assert "the error probability 0.1 is divided equally between" not in said
     assert "(lower ones of means that are subtracted)" in said
     assert "upper limits, lower ones where they are subtracted" in said
+
+
+@pytest.mark.parametrize("region", REGIONS)
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_mutants(shift: Any, region: str) -> None:
+    """No crash, and what is proved is true of the mutant itself."""
+    rng = np.random.default_rng(12)
+    group, label = rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    losses = rng.integers(0, 4 + group, 300) / 5
+    population = Population.from_losses(losses, label, sensitive_features=group, loss_name="mine")
+    asked: Any = {"shift": shift, "region": region, "confidence": 0.9, "tol": 1e-3, **DIFFERENCE}
+    original = json.loads(certify(population, 0.1, **asked).to_json())
+    paths, seeded, valid = places(original), random.Random(13), 0  # noqa: S311 (reproducible mutations)
+    for _ in range(60):
+        mutant = mutate(original, paths, seeded)
+        result = verify(mutant)
+        assert result.valid or result.reasons
+        if result.valid:
+            valid += 1
+            is_true_of_itself(mutant)
+    assert 0 < valid < 60
