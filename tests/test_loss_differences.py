@@ -434,7 +434,9 @@ def test_mutants(shift: Any, region: str) -> None:
     population = Population.from_losses(losses, label, sensitive_features=group, loss_name="mine")
     asked: Any = {"shift": shift, "region": region, "confidence": 0.9, "tol": 1e-3, **DIFFERENCE}
     original = json.loads(certify(population, 0.1, **asked).to_json())
-    paths, seeded, valid = places(original), random.Random(13), 0  # noqa: S311 (reproducible mutations)
+    # The number of rows of the fullest bin is for our own roundings: the checker, which is exact, has no use for it.
+    paths = [path for path in places(original) if path[-2:] != ("knowledge", "rows")]
+    seeded, valid = random.Random(13), 0  # noqa: S311 (reproducible mutations)
     for _ in range(60):
         mutant = mutate(original, paths, seeded)
         result = verify(mutant)
