@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import random
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -184,7 +184,7 @@ def recount(
             for low, high, weight, _ in bins:
                 loss = high  # of two-valued losses the same as low
                 if population["loss"] not in TWO_VALUED:
-                    loss = (_lower_edge if down else _upper_edge)(edges, low, high)
+                    loss = _edge(edges, low, high, lower=down)
                 place = min(bisect_right(losses, loss), len(losses) - 1) - 1
                 part = (loss - losses[place]) / (losses[place + 1] - losses[place])
                 if not down:
@@ -203,31 +203,18 @@ def recount(
     return counts
 
 
-def _upper_edge(edges: list[float], low: float, high: float) -> float:
-    """Return the upper edge of the fixed bin that a loss, or a bin of the document, lies in (section 2)."""
+def _edge(edges: list[float], low: float, high: float, *, lower: bool) -> float:
+    """Return an edge of the fixed bin that a loss, or a bin of the document, lies in, moved out (section 2).
+
+    A loss on an edge lies in the bin above it, the ceiling in the last one. What is a bin must be one of the fixed
+    ones: if those who have seen the rows could choose bins, the rows would not speak of P.
+    """
     allowed = EDGE_ROUNDING * edges[-1]
-    if low == high:
-        above = edges[min(bisect_right(edges, low), BINS)]
-    else:
-        above = edges[min(bisect_left(edges, high - allowed), BINS)]
-        _check_edge(above, high, allowed)
-    return min(above + allowed, edges[-1])
-
-
-def _lower_edge(edges: list[float], low: float, high: float) -> float:
-    """Return the lower edge of that bin; a loss on an edge lies in the bin above, and the ceiling in the last one."""
-    allowed = EDGE_ROUNDING * edges[-1]
-    if low == high:
-        below = edges[min(bisect_right(edges, low), BINS) - 1]
-    else:
-        below = edges[bisect_right(edges, low + allowed) - 1]
-        _check_edge(below, low, allowed)
-    return max(below - allowed, 0.0)
-
-
-def _check_edge(edge: float, claimed: float, allowed: float) -> None:
-    if not abs(edge - claimed) <= allowed:
+    number = min(bisect_right(edges, low if low == high else low + allowed), BINS) - 1
+    below, above = edges[number], edges[number + 1]
+    if low < high and not (abs(below - low) <= allowed and abs(above - high) <= allowed):
         raise RefusedError("the bins of the losses are not the fixed ones, so the rows do not speak of P")
+    return max(below - allowed, 0.0) if lower else min(above + allowed, edges[-1])
 
 
 def _check_counted(counts: list[list[list[int]]], losses: list[float], knowledge: dict[str, Any]) -> None:

@@ -89,17 +89,16 @@ def _edges(table: LossTable, ceiling: float, *, upper: bool) -> Floats:
     """
     edges, allowed = bin_edges(ceiling), EDGE_ROUNDING * ceiling
     several = table.low < table.high
-    single = np.minimum(np.searchsorted(edges, table.low, side="right"), BINS)
-    ends = np.where(several, np.searchsorted(edges, table.high - allowed), single)
-    starts = np.where(several, np.searchsorted(edges, table.low + allowed, side="right"), single) - 1
-    found, claimed = (edges[ends], table.high) if upper else (edges[starts], table.low)
-    if (several & (np.abs(found - claimed) > allowed)).any():
+    inside = np.where(several, table.low + allowed, table.low)
+    number = np.minimum(np.searchsorted(edges, inside, side="right"), BINS) - 1
+    below, above = edges[number], edges[number + 1]
+    if (several & (np.maximum(np.abs(below - table.low), np.abs(above - table.high)) > allowed)).any():
         message = (
             f"confidence: all losses are so far below the ceiling {ceiling:g} that the engine's bins follow the rows; "
             "collect the frame first, or lower the ceiling if no loss can exceed a smaller one"
         )
         raise InputError(message)
-    return np.minimum(found + allowed, ceiling) if upper else np.maximum(found - allowed, 0.0)
+    return np.minimum(above + allowed, ceiling) if upper else np.maximum(below - allowed, 0.0)
 
 
 def _uniform(seed: int) -> Callable[[int], Floats]:
