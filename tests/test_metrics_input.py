@@ -26,6 +26,9 @@ MOMENTS = Population.from_moments([[0.4, 0.2], [0.3, 0.1]], [[0.1, 0.3], [0.1, 0
 PROBABLE = Population.from_predictions(
     [0, 1, 0, 1], [0.2, 0.7, 0.4, 0.9], sensitive_features=list("aabb"), loss="brier"
 )
+ENDLESS = Population.from_predictions(
+    [0, 1, 0, 1], [0.2, 0.7, 0.4, 0.9], sensitive_features=list("aabb"), loss="cross_entropy"
+)
 WITHOUT_GROUP = Population.from_predictions([0, 1], [0, 1], sensitive_features=list("aa"), groups=["a", "b"])
 WITHOUT_LABEL = Population.from_predictions(
     [0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("aabb"), labels=[0, 1, 2]
@@ -76,12 +79,17 @@ WRONG: dict[str, tuple[Population, dict[str, Any], list[str]]] = {
     "an empty cell": (WITH_EMPTY_CELL, {"metric": DPD, "shift": "sensitive"}, ["no data in the cells", "empty_cells"]),
     "confidence of moments": (MOMENTS, {"metric": "group_loss", "confidence": 0.9}, ["confidence needs the rows"]),
     "confidence of weights": (WEIGHTED, {"metric": DPD, "confidence": 0.9}, ["weighted rows"]),
-    "confidence of many-valued differences": (
-        LOSSES,
+    "confidence of differences without a ceiling": (
+        ENDLESS,
         {"metric": "group_loss_difference", "confidence": 0.9},
-        ["confidence", "zero_one", "leave confidence out"],
+        ["confidence needs a ceiling", "cross_entropy", "pass clip"],
     ),
     "certainty": (TWO, {"metric": DPD, "confidence": 1.0}, ["confidence=1"]),
+    "near certainty": (
+        TWO,
+        {"metric": DPD, "confidence": 1 - 1.5e-12},
+        [f"confidence={1 - 1.5e-12!r} is too near to 1", "2 comparisons", "use a smaller confidence"],
+    ),
     "a confidence of text": (TWO, {"metric": DPD, "confidence": "high"}, ["confidence="]),
     "an unknown shift": (TWO, {"metric": DPD, "shift": "any"}, ["shift='any'"]),
     "a negative limit": (TWO, {"metric": DPD, "group_skew": -0.1}, ["group_skew=-0.1"]),

@@ -27,9 +27,10 @@ from fairbound import (
     largest_certified_rho,
     rows_needed,
 )
+from fairbound.arrays import Booleans
 from fairbound.knowledge import LossTable, bin_edges
 from fairbound.question import Shift
-from fairbound.sample import _upper_edges, drawn, expected
+from fairbound.sample import EDGE_ROUNDING, _edges, drawn, expected
 from tests.problems import E, P
 from tests.samples import TRUTHS
 
@@ -191,11 +192,14 @@ def test_rounding_keeps_means_and_can_be_repeated() -> None:
 
 
 def test_what_a_row_counts_for_does_not_depend_on_others() -> None:
-    """A cell with more than 4096 rows is a histogram; the same rows among few or many others round alike."""
+    """A cell with more than 4096 rows is a histogram; the same rows among few or many others round alike.
+
+    That is so on edges too, and at both ends.
+    """
     rng = np.random.default_rng(1)
-    few = rng.beta(0.5, 2.0, 40)
-    many = np.concatenate([few, np.full(5000, 0.3), rng.beta(0.5, 2.0, 3000)])
     edges = bin_edges(1.0)
+    few = np.concatenate([rng.beta(0.5, 2.0, 40), [0.0, 1.0, 1.0], edges[[1, 2, 3000, 4095, 4095]]])
+    many = np.concatenate([few, np.full(5000, 0.3), rng.beta(0.5, 2.0, 3000)])
     for losses in (few, many):
         cell = np.arange(len(losses) + 3) - 3
         population = Population.from_losses(
@@ -205,9 +209,12 @@ def test_what_a_row_counts_for_does_not_depend_on_others() -> None:
         )
         table = population.knowledge
         assert isinstance(table, LossTable)
-        counted = np.repeat(_upper_edges(table, 1.0)[0, 0], table.weight[0, 0].astype(int))
-        mapped = np.sort(edges[np.minimum(np.searchsorted(edges, losses, side="right"), 4096)])
-        assert counted.tolist() == mapped.tolist()
+        above, times = np.minimum(np.searchsorted(edges, losses, side="right"), 4096), table.weight[0, 0].astype(int)
+        upper, lower = (np.repeat(_edges(table, 1.0, upper=upper)[0, 0], times) for upper in (True, False))
+        assert upper.tolist() == np.sort(np.minimum(edges[above] + EDGE_ROUNDING, 1.0)).tolist()
+        assert lower.tolist() == np.sort(np.maximum(edges[above - 1] - EDGE_ROUNDING, 0.0)).tolist()
+        assert (lower <= np.sort(losses)).all()
+        assert (np.sort(losses) <= upper).all()
 
 
 def test_zero_one_losses_are_not_rounded() -> None:
@@ -244,10 +251,34 @@ def test_regions_of_ones_own() -> None:
     class Cautious(Sphere):
         name = "cautious"
 
-        def stand_in(self, population: Population, confidence: float, shift: str) -> StandIn:
-            return super().stand_in(population, 1 - (1 - confidence) / 10, shift)
+        def stand_in(
+            self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
+        ) -> StandIn:
+            return super().stand_in(population, 1 - (1 - confidence) / 10, shift, subtracted)
 
     population = sample()
     own = certify(population, 0.2, confidence=0.9, region=Cautious())
     assert own.region == "cautious"
     assert own.bound == pytest.approx(certify(population, 0.2, confidence=0.99).bound, abs=1e-9)
+    differing: Any = {"metric": "group_loss_difference", "tol": 1e-4}
+    own = certify(population, 0.1, confidence=0.9, region=Cautious(), **differing)
+    assert own.bound == pytest.approx(certify(population, 0.1, confidence=0.99, **differing).bound, abs=1e-3)
+
+
+def test_a_region_that_knows_nothing_of_subtracted_losses() -> None:
+    """It serves for the loss and for losses of groups, and says what it lacks for their differences."""
+
+    class Plain:
+        name = "plain"
+
+        def stand_in(self, population: Population, confidence: float, shift: str) -> StandIn:
+            return Sphere().stand_in(population, confidence, shift)
+
+        def planned(self, population: Population, rows: float, confidence: float, shift: str) -> StandIn:
+            return Sphere().planned(population, rows, confidence, shift)
+
+    own: Any = Plain()
+    assert certify(sample(), 0.1, confidence=0.9, region=own).bound < 1
+    assert certify(sample(), 0.1, confidence=0.9, region=own, metric="group_loss", tol=1e-3).bound < 1
+    with pytest.raises(InputError, match=r"region 'plain' .* does not take the argument subtracted"):
+        certify(sample(), 0.1, confidence=0.9, region=own, metric="group_loss_difference")

@@ -5,10 +5,11 @@ Standard library and python-flint only. Sections refer to docs/finite-samples.md
 
 from __future__ import annotations
 
+import hashlib
 import math
 import random
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+import struct
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -25,10 +26,10 @@ from fairbound.checker_sphere import (
     is_upper_limit,
 )
 
-#: Many-valued losses count at the upper edges of this many fixed bins.
+#: Many-valued losses count at the edges of this many fixed bins.
 BINS = 4096
 
-#: Edges of bins may be off by this much, relative to the ceiling.
+#: Edges of bins may be off by this much, relative to the ceiling, and count as that much farther out.
 EDGE_ROUNDING = 1e-12
 
 #: Random numbers that are drawn anew at most.
@@ -37,14 +38,19 @@ MOST_DRAWS = 20_000_000
 #: What a node of the tree costs in a slab, in units of the checker's work.
 NODE_WORK = 40
 
-#: How much the probability of rounding up is raised, so that float arithmetic does not lower it (section 2).
-RAISED = 1.0 + 8.0 * 2.0**-53
+#: How much the probability of rounding up is raised, so that float arithmetic does not lower it, or lowered where
+#: losses are subtracted: there random numbers, which are multiples of ``STEP``, have to be allowed for too (section 2).
+STEP = 2.0**-53
+RAISED, LOWERED = 1.0 + 8.0 * STEP, 1.0 - 8.0 * STEP
 
 #: Names of losses that have nothing between 0 and the ceiling.
 TWO_VALUED = ("zero_one", "selected")
 
 #: The part of the error probability for the masses under sensitive shifting (section 5), and all of it.
 MASS_PART, WHOLE = 1, 8
+
+#: Some cells: numbers of group and label.
+Cells = frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -81,54 +87,21 @@ def checked_stand_in(document: dict[str, Any]) -> StandIn:
         raise RefusedError(f"the region {sampling['region'][:60]!r} is not known to the checker")
     if any(_differ(sampling["weight"], population["weight"])):
         raise RefusedError("the cells of the stand-in do not have the population's numbers of rows")
-    oriented = _mirrored(population, sampling, question["objective"])
-    checks = regions[sampling["region"]](*oriented, question)
+    subtracted = _subtracted(population, question["objective"])
+    checks = regions[sampling["region"]](population, sampling, question, subtracted)
     known = {**population, "weight": sampling["weight"], "knowledge": sampling["knowledge"]}
     return StandIn(known, arb(sampling["affinity"]), tuple(checks))
 
 
-def _mirrored(
-    population: dict[str, Any], sampling: dict[str, Any], objective: dict[str, Any] | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return both with losses M - l in the cells whose losses are subtracted: regions know upper limits only."""
+def _subtracted(population: dict[str, Any], objective: dict[str, Any] | None) -> Cells:
+    """Return the cells whose losses are subtracted: what is worse there is a smaller loss."""
     if objective is None or objective["minus"] is None:
-        return population, sampling
-    if population["loss"] not in TWO_VALUED:
-        raise RefusedError("differences between groups need losses that are 0 or the ceiling, and nothing between")
-    minus, top = objective["minus"], population["ceiling"]
-    label = objective["label"]
-    cells = {y for y in range(len(population["labels"])) if label is None or (y == label) == objective["inside"]}
+        return frozenset()
+    minus, label = objective["minus"], objective["label"]
     if minus >= len(population["groups"]):
         raise RefusedError("the objective names groups or labels that do not exist")
-
-    def turned(table: list[list[Any]], change: Callable[[Any], Any]) -> list[list[Any]]:
-        return [
-            [change(value) if s == minus and y in cells else value for y, value in enumerate(row)]
-            for s, row in enumerate(table)
-        ]
-
-    def bins(cell: list[list[float]]) -> list[list[float]]:
-        return sorted([top - high, top - low, weight, part] for low, high, weight, part in cell)
-
-    def rest(mean: float) -> float:
-        exact = Fraction(top) - Fraction(mean)
-        value = float(exact)
-        return value if Fraction(value) <= exact else math.nextafter(value, -math.inf)
-
-    def knowledge(known: dict[str, Any]) -> dict[str, Any]:
-        if known["kind"] == "losses":
-            return {**known, "cells": turned(known["cells"], bins)}
-        return {**known, "mean": turned(known["mean"], rest)}
-
-    counts = sampling["counts"]
-    return (
-        {**population, "knowledge": knowledge(population["knowledge"])},
-        {
-            **sampling,
-            "knowledge": knowledge(sampling["knowledge"]),
-            "counts": None if counts is None else turned(counts, lambda cell: cell[::-1]),
-        },
-    )
+    labels = range(len(population["labels"]))
+    return frozenset((minus, y) for y in labels if label is None or (y == label) == objective["inside"])
 
 
 def _differ(first: list[list[Any]], second: list[list[Any]]) -> list[bool]:
@@ -158,7 +131,9 @@ def _check_rows(population: dict[str, Any], question: dict[str, Any]) -> None:
         raise RefusedError(f"a loss called {population['loss']!r} is 0 or the ceiling, and nothing between")
 
 
-def _check_sphere(population: dict[str, Any], sampling: dict[str, Any], question: dict[str, Any]) -> list[str]:
+def _check_sphere(
+    population: dict[str, Any], sampling: dict[str, Any], question: dict[str, Any], subtracted: Cells
+) -> list[str]:
     """Check sections 2 to 5."""
     losses, counts = sampling["losses"], sampling["counts"]
     if counts is None:
@@ -166,12 +141,14 @@ def _check_sphere(population: dict[str, Any], sampling: dict[str, Any], question
     intervals = len(losses) - 1
     if losses != _values(population["ceiling"], intervals):
         raise RefusedError("the rounded losses are not equally spaced")
-    if counts != recount(population, losses, sampling["seed"]):
+    if counts != recount(population, losses, sampling["seed"], subtracted):
         raise RefusedError("the counts are not those of the population's rows, rounded with this seed")
     error = 1 - arb(question["confidence"])
-    by_cell = [cell for row in counts for cell in row]
+    by_cell = [
+        cell[::-1] if (s, y) in subtracted else cell for s, row in enumerate(counts) for y, cell in enumerate(row)
+    ]  # the worst value last
     if question["shift"] == "sensitive":
-        proved = _check_means(by_cell, losses, sampling["knowledge"], error)
+        proved = _check_means(by_cell, losses, sampling["knowledge"], error, subtracted)
     else:
         _check_counted(counts, losses, sampling["knowledge"])
         proved = affinity_of_classes(by_cell, error)
@@ -194,41 +171,67 @@ def _values(ceiling: float, intervals: int) -> list[float]:
     return [float(ceiling) * place / intervals for place in range(intervals)] + [float(ceiling)]
 
 
-def recount(population: dict[str, Any], losses: list[float], seed: int | None) -> list[list[list[int]]]:
+def recount(
+    population: dict[str, Any], losses: list[float], seed: int | None, subtracted: Cells = frozenset()
+) -> list[list[list[int]]]:
     """Count the rows by cell and rounded loss: every row anew, in the order of the document (section 2)."""
-    uniform = random.Random(seed).random  # noqa: S311 (the rounding that the document claims, not a secret)
-    drawn, counts = 0, []
     top = float(population["ceiling"])
     edges = [0.0, *(top * (1.0 - (1.0 - b / BINS) * (1.0 - b / BINS)) for b in range(1, BINS)), top]
-    for row in population["knowledge"]["cells"]:
-        counts.append([[0] * len(losses) for _ in row])
-        for cell, bins in zip(counts[-1], row, strict=True):
+    rows: list[tuple[int, int, float, int]] = []
+    for s, row in enumerate(population["knowledge"]["cells"]):
+        for y, bins in enumerate(row):
             for low, high, weight, _ in bins:
+                loss = high  # of two-valued losses the same as low
                 if population["loss"] not in TWO_VALUED:
-                    high = _upper_edge(edges, low, high)  # noqa: PLW2901
-                place = min(bisect_right(losses, high), len(losses) - 1) - 1
-                part = (high - losses[place]) / (losses[place + 1] - losses[place]) * RAISED
-                up = int(weight) if part >= 1 else 0
-                if 0 < part < 1:
-                    drawn += int(weight)
-                    if seed is None or drawn > MOST_DRAWS:
-                        why = "no seed is given" if seed is None else f"at most {MOST_DRAWS} roundings are repeated"
-                        raise RefusedError(f"the rounding of the losses cannot be checked: {why}")
-                    up = sum(uniform() < part for _ in range(int(weight)))
-                cell[place] += int(weight) - up
-                cell[place + 1] += up
+                    loss = _edge(edges, low, high, lower=(s, y) in subtracted)
+                rows.append((s, y, float(loss), int(weight)))
+    uniform = random.Random(_key(population, rows, seed, len(losses) - 1)).random  # noqa: S311 (not a secret)
+    counts = [[[0] * len(losses) for _ in row] for row in population["knowledge"]["cells"]]
+    drawn = 0
+    for s, y, loss, weight in rows:
+        place = min(bisect_right(losses, loss), len(losses) - 1) - 1
+        part = (loss - losses[place]) / (losses[place + 1] - losses[place])
+        if (s, y) not in subtracted:
+            part *= RAISED
+        elif loss < losses[place + 1]:
+            part = part * LOWERED - 2.0 * STEP
+        up = weight if part >= 1 else 0
+        if 0 < part < 1:
+            drawn += weight
+            if seed is None or drawn > MOST_DRAWS:
+                why = "no seed is given" if seed is None else f"at most {MOST_DRAWS} roundings are repeated"
+                raise RefusedError(f"the rounding of the losses cannot be checked: {why}")
+            up = sum(uniform() < part for _ in range(weight))
+        counts[s][y][place] += weight - up
+        counts[s][y][place + 1] += up
     return counts
 
 
-def _upper_edge(edges: list[float], low: float, high: float) -> float:
-    """Return the upper edge of the fixed bin that a loss, or a bin of the document, lies in (section 2)."""
+def _key(
+    population: dict[str, Any], rows: list[tuple[int, int, float, int]], seed: int | None, intervals: int
+) -> int:
+    """Return the number that the random numbers start from: it follows from the seed and from all rows (section 2)."""
+    total: dict[tuple[int, float], int] = {}
+    labels = len(population["labels"])
+    for s, y, loss, weight in rows:
+        if weight > 0:
+            total[s * labels + y, loss] = total.get((s * labels + y, loss), 0) + weight
+    entries = b"".join(struct.pack("<qdq", cell, loss, total[cell, loss]) for cell, loss in sorted(total))
+    return int.from_bytes(hashlib.sha256(f"{seed},{intervals};".encode() + entries).digest(), "big")
+
+
+def _edge(edges: list[float], low: float, high: float, *, lower: bool) -> float:
+    """Return an edge of the fixed bin that a loss, or a bin of the document, lies in, moved out (section 2).
+
+    A loss on an edge lies in the bin above it, the ceiling in the last one. What is a bin must be one of the fixed
+    ones: if those who have seen the rows could choose bins, the rows would not speak of P.
+    """
     allowed = EDGE_ROUNDING * edges[-1]
-    if low == high:
-        return edges[min(bisect_right(edges, low), BINS)]
-    above = edges[min(bisect_left(edges, high - allowed), BINS)]
-    if not abs(above - high) <= allowed:
+    number = min(bisect_right(edges, low if low == high else low + allowed), BINS) - 1
+    below, above = edges[number], edges[number + 1]
+    if low < high and not (abs(below - low) <= allowed and abs(above - high) <= allowed):
         raise RefusedError("the bins of the losses are not the fixed ones, so the rows do not speak of P")
-    return above
+    return max(below - allowed, 0.0) if lower else min(above + allowed, edges[-1])
 
 
 def _check_counted(counts: list[list[list[int]]], losses: list[float], knowledge: dict[str, Any]) -> None:
@@ -241,19 +244,41 @@ def _check_counted(counts: list[list[list[int]]], losses: list[float], knowledge
         raise RefusedError("the losses of the stand-in are not the counted ones")
 
 
-def _check_means(counts: list[list[int]], losses: list[float], knowledge: dict[str, Any], error: arb) -> arb:
-    """Under sensitive shifting the stand-in has upper limits of the means; return the affinity of the masses."""
+def _check_means(
+    counts: list[list[int]], losses: list[float], knowledge: dict[str, Any], error: arb, subtracted: Cells
+) -> arb:
+    """Under sensitive shifting the stand-in has limits of the means; return the affinity of the masses.
+
+    The limits are upper ones; where losses are subtracted, upper ones of the mirrored losses, as the counts are.
+    """
     if knowledge["kind"] != "mean":
         raise RefusedError("under sensitive shifting the stand-in is made of means")
     for_masses = error * MASS_PART / WHOLE
     each = error_of_each((error - for_masses) / (1 - for_masses), len(counts))
     x = budget(each, 0, len(losses) - 1)
     means = [mean for row in knowledge["mean"] for mean in row]
+    top = Fraction(losses[-1])
+    mirrored = [_rounded_up(top - Fraction(loss)) for loss in reversed(losses)]
     for number, (cell, mean) in enumerate(zip(counts, means, strict=True)):
-        if not is_upper_limit(mean, cell, losses, each, x):
-            place = divmod(number, len(knowledge["mean"][0]))
-            raise RefusedError(f"the mean loss of cell {place} may exceed {mean!r} at this confidence")
+        place = divmod(number, len(knowledge["mean"][0]))
+        if place in subtracted:
+            limited = is_upper_limit(-_rounded_up(Fraction(mean) - top), cell, mirrored, each, x)
+        else:
+            limited = is_upper_limit(mean, cell, losses, each, x)
+        if not limited:
+            raise RefusedError(_beyond("mean loss of", place, mean, subtracted))
     return affinity_of_masses([sum(cell) for cell in counts], for_masses)
+
+
+def _rounded_up(value: Fraction) -> float:
+    """Return the least float that is not below a number."""
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+def _beyond(what: str, place: tuple[int, int], claimed: float, subtracted: Cells) -> str:
+    way = "be below" if what.startswith("mean") and place in subtracted else "exceed"
+    return f"the {what} cell {place} may {way} {claimed!r} at this confidence"
 
 
 def _check_affinity(claimed: float, proved: arb) -> None:
@@ -263,8 +288,10 @@ def _check_affinity(claimed: float, proved: arb) -> None:
         )
 
 
-def _check_hoeffding(population: dict[str, Any], sampling: dict[str, Any], question: dict[str, Any]) -> list[str]:
-    """Check section 6."""
+def _check_hoeffding(
+    population: dict[str, Any], sampling: dict[str, Any], question: dict[str, Any], subtracted: Cells
+) -> list[str]:
+    """Check section 6; where losses are subtracted, for the mirrored ones, whose variance is the same."""
     known, top = sampling["knowledge"], arb(population["ceiling"])
     only_means = question["shift"] == "sensitive" or population["loss"] in TWO_VALUED
     if known["kind"] != ("mean" if only_means else "mean_variance"):
@@ -278,18 +305,21 @@ def _check_hoeffding(population: dict[str, Any], sampling: dict[str, Any], quest
     for number, (m, bins) in enumerate(zip(rows, flat, strict=True)):
         place = divmod(number, len(known["mean"][0]))
         mean, square = _moments(bins, m)
+        claimed = arb(means[number])
+        if place in subtracted:
+            mean, claimed = top - mean, top - claimed
         most = top if m == 0 else (mean + top * (log / (2 * m)).sqrt()).min(top)
-        if not arb(means[number]) >= most:
-            raise RefusedError(f"the mean loss of cell {place} may exceed {means[number]!r} at this confidence")
+        if not claimed >= most:
+            raise RefusedError(_beyond("mean loss of", place, means[number], subtracted))
         if only_means or m == 0:
             continue
         variance = arb(variances[number])
         # The worst law of these moments puts so much mass on the ceiling that no law with the limited mean is worse.
-        enough = variance * (top - most) >= most * (top - arb(means[number])) ** 2
+        enough = variance * (top - most) >= most * (top - claimed) ** 2
         if m > 1 and not enough:
             enough = variance >= ((square * m / (m - 1)).sqrt() + top * (2 * log / (m - 1)).sqrt()) ** 2
         if not enough:
-            raise RefusedError(f"the variance in cell {place} may exceed {variances[number]!r} at this confidence")
+            raise RefusedError(_beyond("variance in", place, variances[number], subtracted))
     _check_affinity(sampling["affinity"], _box_affinity(rows, (log / (2 * sum(rows))).sqrt()))
     what = "mean loss" if only_means else "mean and variance of the loss"
     return [

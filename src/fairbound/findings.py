@@ -154,7 +154,8 @@ def few_rows(population: Population) -> Booleans:
 def worst_losses(certificates: tuple[Certificate, ...]) -> list[Floats] | None:
     """Return the mean loss of each cell in the worst cases; None if the document's statistics do not tell.
 
-    Worst cases of a sample are made of its stand-in, whose losses are upper limits.
+    Worst cases of a sample are made of its stand-in, whose losses are upper limits (lower ones where they are
+    subtracted).
     """
     first = certificates[0]
     known = first.population if first.stand_in is None else first.stand_in.population

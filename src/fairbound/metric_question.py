@@ -15,11 +15,12 @@ from fairbound.certificate import Certificate, combined
 from fairbound.comparing import compare
 from fairbound.conditions import Condition
 from fairbound.divergences import Divergence
+from fairbound.errors import InputError, shown
 from fairbound.metrics import Chosen, choose
 from fairbound.population import Population
 from fairbound.posing import Asked, not_a_population, pose
 from fairbound.question import Question
-from fairbound.regions import read_confidence
+from fairbound.regions import LEAST_ERROR, read_confidence
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,8 @@ def _pose_metric(
     chosen = choose(population, metric, group, positive)
     confidence = options.pop("confidence", None)
     if confidence is not None:
+        options["confidence"] = _divided(confidence, chosen)
         confidence = read_confidence(confidence)
-        # Rounded up: the error probabilities must not add up to more than allowed.
-        options["confidence"] = math.nextafter(1.0 - (1.0 - confidence) / len(chosen.objectives), 1.0)
     first, *others = chosen.objectives
     parts = [pose(chosen.population, objective=first, **options)]
     for objective in others:  # of a sample, what is known depends on which values are subtracted
@@ -126,3 +126,17 @@ def _pose_metric(
             pose(chosen.population, objective=objective, **options) if again else replace(parts[0], objective=objective)
         )
     return MetricQuestion(chosen, tuple(parts), confidence)
+
+
+def _divided(confidence: object, chosen: Chosen) -> float:
+    """Return the confidence of each comparison, so that all of them together have the one that was asked for."""
+    count = len(chosen.objectives)
+    # Rounded up: the error probabilities must not add up to more than allowed.
+    each = math.nextafter(1.0 - (1.0 - read_confidence(confidence)) / count, 1.0)
+    if 1.0 - each < LEAST_ERROR:
+        message = (
+            f"confidence={shown(confidence)} is too near to 1 for metric={chosen.metric.name!r}: its error probability "
+            f"is divided among {count} comparisons, and each needs {LEAST_ERROR:g} or more; use a smaller confidence"
+        )
+        raise InputError(message)
+    return each

@@ -31,6 +31,11 @@ class Objective:
     inside: bool = True
     ratio: bool = False
 
+    @property
+    def subtracts(self) -> bool:
+        """Whether a group's values are subtracted."""
+        return self.minus is not None
+
     def parts(self, labels: int) -> tuple[tuple[int, ...], ...]:
         """Return the parts of the labels that the means are taken over: all of them, or one label and the others."""
         if self.label is None:

@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from fairbound.arrays import Floats
+from fairbound.arrays import Booleans, Floats
 from fairbound.cells import number
 from fairbound.errors import InputError, SmallCellWarning, shown
 from fairbound.knowledge import LossTable, MeanAndVariance, MeanOnly
@@ -30,6 +30,9 @@ MASS_PART = 0.125
 
 #: A cell with fewer rows is named in a warning.
 FEW_ROWS = 5
+
+#: Error probabilities below this are refused: floats near 1 tell them apart too coarsely.
+LEAST_ERROR = 1e-12
 
 #: Allowance for rounding in the limits that a region computes, relative.
 ROUNDING = 1e-12
@@ -88,8 +91,13 @@ class Region(Protocol):
         """What it is called in ``region=`` and on certificates."""
         ...
 
-    def stand_in(self, population: Population, confidence: float, shift: str) -> StandIn:
-        """Make the stand-in of a sample."""
+    def stand_in(
+        self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
+    ) -> StandIn:
+        """Make the stand-in of a sample.
+
+        Losses of the cells (S, C) that are ``subtracted`` must not be overstated; all others must not be understated.
+        """
         ...
 
     def planned(self, population: Population, rows: float, confidence: float, shift: str) -> StandIn:
@@ -123,19 +131,30 @@ class Sphere:
                 message = f"{argument}={shown(value)} must be a whole number, {least} or more and below 2**32"
                 raise InputError(message)
 
-    def stand_in(self, population: Population, confidence: float, shift: str) -> StandIn:
+    def stand_in(
+        self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
+    ) -> StandIn:
         """Count the rows, then see :mod:`fairbound.sphere`."""
         intervals = self.intervals or intervals_for(population, float(population.rows or 0))
-        return self._from(drawn(population, intervals, self.seed), population, confidence, shift)
+        sample = drawn(population, intervals, self.seed, subtracted)
+        return self._from(sample, population, confidence, shift, subtracted)
 
     def planned(self, population: Population, rows: float, confidence: float, shift: str) -> StandIn:
         """The same with expected counts."""
         intervals = self.intervals or intervals_for(population, rows)
         return self._from(expected(population, rows, intervals), population, confidence, shift)
 
-    def _from(self, sample: Sample, population: Population, confidence: float, shift: str) -> StandIn:
+    def _from(
+        self,
+        sample: Sample,
+        population: Population,
+        confidence: float,
+        shift: str,
+        subtracted: Booleans | None = None,
+    ) -> StandIn:
         error = 1.0 - confidence
         counts, losses = sample.counts, sample.losses
+        classes = sample.worst_last(subtracted)
         weight = counts.sum(axis=2)
         rounding = (
             f"Losses were rounded at random (seed {sample.seed}), their means kept, to {len(losses)} values between 0 "
@@ -144,16 +163,17 @@ class Sphere:
         if shift == "sensitive":
             for_masses = MASS_PART * error
             for_means = (error - for_masses) / (1.0 - for_masses) * (1.0 - ROUNDING)
-            mean = largest_means(sample.by_cell, losses, for_means).reshape(weight.shape)
-            affinity = least_affinity_of_masses(sample.by_cell, for_masses)
-            knowledge: MeanOnly | LossTable = MeanOnly(mean)
+            # Mirrored, the losses are the same but for rounding, for which the limits allow.
+            mean = largest_means(classes, losses, for_means).reshape(weight.shape)
+            affinity = least_affinity_of_masses(classes, for_masses)
+            knowledge: MeanOnly | LossTable = MeanOnly(_mirrored_back(mean, population.ceiling, subtracted))
         else:
-            affinity = least_affinity_of_classes(sample.by_cell, error)
+            affinity = least_affinity_of_classes(classes, error)
             ones = np.ones_like(counts)
             edges = np.broadcast_to(losses, counts.shape)
             knowledge = LossTable(edges, edges, counts, ones, 0.0 * ones, 1)
         stand_in = replace(population, weight=weight, knowledge=knowledge, predicted=None)
-        division = division_of_error("sphere", error, shift, population)
+        division = division_of_error("sphere", error, shift, population, subtracts=subtracted is not None)
         return StandIn(stand_in, affinity, sample, (*division, *(rounding if sample.seed is not None else ())))
 
 
@@ -161,37 +181,57 @@ class Sphere:
 class Hoeffding:
     """The paper's intervals (its finite-sampling lemma, corrected): Hoeffding for means and masses, Maurer and Pontil.
 
-    Of mean and variance only upper ends matter, since the bound grows with both. Departures from the paper: lower ends
-    of the moments enter nowhere (its limit gamma-bar, which needed them, is not needed itself), all statements are
-    united at the stated confidence, and the intervals of the masses enter the distance.
+    Of mean and variance only upper ends matter, since the bound grows with both; of a mean that is subtracted it is the
+    lower end. Departures from the paper: other ends of the moments enter nowhere (its limit gamma-bar, which needed
+    them, is not needed itself), all statements are united at the stated confidence, and the intervals of the masses
+    enter the distance.
     """
 
     name: ClassVar[str] = "hoeffding"
 
-    def stand_in(self, population: Population, confidence: float, shift: str) -> StandIn:
+    def stand_in(
+        self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
+    ) -> StandIn:
         """Take the upper ends of the moments, and the farthest masses within their intervals."""
-        return self._from(population, population.weight, confidence, shift)
+        return self._from(population, population.weight, confidence, shift, subtracted)
 
     def planned(self, population: Population, rows: float, confidence: float, shift: str) -> StandIn:
         """The same with expected counts."""
         return self._from(population, rows * population.mass, confidence, shift)
 
-    def _from(self, population: Population, rows: Floats, confidence: float, shift: str) -> StandIn:
+    def _from(
+        self,
+        population: Population,
+        rows: Floats,
+        confidence: float,
+        shift: str,
+        subtracted: Booleans | None = None,
+    ) -> StandIn:
         error, top = 1.0 - confidence, population.ceiling
         only_means = shift == "sensitive" or population.two_valued
         log = np.log((3 if only_means else 4) * rows.size / error) * (1.0 + ROUNDING)
         affinity = _least_box_affinity(rows / rows.sum(), float(np.sqrt(log / (2.0 * rows.sum()))))
         with np.errstate(divide="ignore", invalid="ignore"):
-            mean = population.mean + top * np.sqrt(log / (2.0 * rows))
-            mean = mean * (1.0 + ROUNDING * (1 + population.knowledge.roundings))
-            mean = np.where(rows > 0, np.minimum(mean, top), top)
+            width, slack = top * np.sqrt(log / (2.0 * rows)), ROUNDING * (1 + population.knowledge.roundings)
+            mean = np.where(rows > 0, np.minimum((population.mean + width) * (1.0 + slack), top), top)
+            if subtracted is not None:
+                least = population.mean * (1.0 - slack) - width * (1.0 + slack)
+                mean = np.where(subtracted, np.where(rows > 0, np.maximum(least, 0.0), 0.0), mean)
             knowledge: MeanOnly | MeanAndVariance = MeanOnly(mean)
             if not only_means:
                 deviation = np.sqrt(_variance(population, rows)) + top * np.sqrt(2.0 * log / (rows - 1.0))
                 variance = np.where(rows > 1, np.square(deviation) * (1.0 + ROUNDING), np.inf)
                 knowledge = MeanAndVariance(mean, np.minimum(variance, mean * (top - mean)))
         stand_in = replace(population, weight=rows, knowledge=knowledge, predicted=None)
-        return StandIn(stand_in, affinity, None, division_of_error("hoeffding", error, shift, population))
+        division = division_of_error("hoeffding", error, shift, population, subtracts=subtracted is not None)
+        return StandIn(stand_in, affinity, None, division)
+
+
+def _mirrored_back(mean: Floats, top: float, subtracted: Booleans | None) -> Floats:
+    """Return ``top - mean``, rounded down, where upper limits of mirrored losses are lower ones of the losses."""
+    if subtracted is None:
+        return mean
+    return np.where(subtracted, np.maximum(top - mean - 4 * UNIT * top, 0.0), mean)
 
 
 def _least_box_affinity(share: Floats, width: float) -> float:
@@ -225,22 +265,26 @@ def _variance(population: Population, rows: Floats) -> Floats:
     return variance * rows / np.maximum(rows - 1.0, 1e-300)
 
 
-def division_of_error(region: str, error: float, shift: str, population: Population) -> tuple[str, ...]:
+def division_of_error(
+    region: str, error: float, shift: str, population: Population, *, subtracts: bool = False
+) -> tuple[str, ...]:
     """Say how a region of that name divides the error probability; nothing for regions that are not ours."""
     said = wording(population)
+    lower = " (lower ones of means that are subtracted)" if subtracts else ""
     if region == "hoeffding":
         only_means = shift == "sensitive" or population.two_valued
         return (
             f"Region 'hoeffding': the error probability {error:g} is divided equally between lower and upper limits of "
             f"the mass and upper limits of {'' if only_means else 'variance and '}mean of the {said.value} of every "
-            "cell.",
+            f"cell{lower}.",
         )
     if region != "sphere":
         return ()
     if shift == "sensitive":
         return (
             f"Region 'sphere': of the error probability {error:g} the part {MASS_PART * error:g} covers the cell "
-            f"masses together; the rest covers upper limits of the cells' {said.means}, in equal parts.",
+            f"masses together; the rest covers upper limits of the cells' {said.means}{lower}, in equal "
+            "parts.",
         )
     return (
         f"Region 'sphere': the error probability {error:g} covers cell masses and {said.values} together; no part is "
@@ -256,7 +300,7 @@ def read_confidence(confidence: object) -> float:
     """Return a confidence level strictly between 0 and 1."""
     meaning = "it is a probability, such as 0.95; None takes the rows for the whole population"
     level = number("confidence", confidence, 0.0, 1.0, meaning)
-    if not 1e-12 <= 1.0 - level < 1.0:
+    if not LEAST_ERROR <= 1.0 - level < 1.0:
         message = f"confidence={shown(confidence)}: no finite sample gives certainty; {meaning}"
         raise InputError(message)
     return level

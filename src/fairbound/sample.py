@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from fairbound.arrays import Floats, Integers
+from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.errors import InputError
 from fairbound.knowledge import BINS, LossTable, bin_edges
 from fairbound.population import Population
@@ -42,6 +43,12 @@ class Sample:
         """The same with one row per cell."""
         return self.counts.reshape(-1, len(self.losses))
 
+    def worst_last(self, subtracted: Booleans | None) -> Floats:
+        """The same with the best value first and the worst one last: of losses that are subtracted, the smallest."""
+        if subtracted is None:
+            return self.by_cell
+        return np.where(subtracted.reshape(-1, 1), self.by_cell[:, ::-1], self.by_cell)
+
 
 def intervals_for(population: Population, rows: float) -> int:
     """Return how many intervals the losses are rounded to: more rows can tell more losses apart.
@@ -51,45 +58,72 @@ def intervals_for(population: Population, rows: float) -> int:
     return 1 if population.two_valued else max(2, round(0.8 * rows**0.2))
 
 
-def drawn(population: Population, intervals: int, seed: int) -> Sample:
+def drawn(population: Population, intervals: int, seed: int, subtracted: Booleans | None = None) -> Sample:
     """Round every row's loss to one of the two neighbouring values, at random so that its expectation is kept.
 
     A cell's losses then follow a law on few values that is at least as bad as the true one: every bound grows with
     the mean of a convex, increasing function of the loss, and spreading with the mean kept cannot lower that.
-    Many-valued losses count at the upper edges of fixed bins: of large tables no more is known.
+    Many-valued losses count at the upper edges of fixed bins: of large tables no more is known. In the cells (S, C)
+    whose losses are ``subtracted`` a smaller loss is the worse one, so they count at the lower edges.
     """
     table = cast("LossTable", population.knowledge)  # regions.check_sample has made sure
-    loss = table.high if population.two_valued else _upper_edges(table, population.ceiling)
+    loss = table.high if population.two_valued else _edges(table, population.ceiling, upper=True)
     low, part = _places(loss, population.ceiling, intervals)
+    if subtracted is not None:
+        least = table.low if population.two_valued else _edges(table, population.ceiling, upper=False)
+        places, cells = _places(least, population.ceiling, intervals, rounded_down=True), subtracted[..., None]
+        low, part = np.where(cells, places[0], low), np.where(cells, places[1], part)
+        loss = np.where(cells, least, loss)
     rows = table.weight.astype(np.int64)
     up = np.where(part == 1.0, rows, 0)
-    uniform = _uniform(seed)
+    uniform = _uniform(_key(seed, intervals, loss, rows))
     between = (part > 0) & (part < 1) & (rows > 0)
     up[between] = [np.count_nonzero(uniform(n) < p) for n, p in zip(rows[between], part[between], strict=True)]
     counts = _collect(low, (rows - up).astype(np.float64), up.astype(np.float64), intervals)
     return Sample(counts, _values(population.ceiling, intervals), seed if between.any() else None)
 
 
-def _upper_edges(table: LossTable, ceiling: float) -> Floats:
-    """Return the upper edge of each loss's bin: a function of the loss alone, whatever else is in the bin."""
+def _edges(table: LossTable, ceiling: float, *, upper: bool) -> Floats:
+    """Return an edge of each loss's bin: a function of the loss alone, whatever else is in the bin.
+
+    A loss on an edge belongs to the bin above it, and the ceiling to the last one. An engine may put losses that near
+    to an edge into the bin beside theirs, so all edges count as that much farther out.
+    """
     edges, allowed = bin_edges(ceiling), EDGE_ROUNDING * ceiling
     several = table.low < table.high
-    single_edge = edges[np.minimum(np.searchsorted(edges, table.low, side="right"), BINS)]
-    above = np.where(several, edges[np.searchsorted(edges, table.high - allowed)], single_edge)
-    if (several & (np.abs(above - table.high) > allowed)).any():
+    inside = np.where(several, table.low + allowed, table.low)
+    number = np.minimum(np.searchsorted(edges, inside, side="right"), BINS) - 1
+    below, above = edges[number], edges[number + 1]
+    if (several & (np.maximum(np.abs(below - table.low), np.abs(above - table.high)) > allowed)).any():
         message = (
             f"confidence: all losses are so far below the ceiling {ceiling:g} that the engine's bins follow the rows; "
             "collect the frame first, or lower the ceiling if no loss can exceed a smaller one"
         )
         raise InputError(message)
-    return above
+    return np.minimum(above + allowed, ceiling) if upper else np.maximum(below - allowed, 0.0)
 
 
-def _uniform(seed: int) -> Callable[[int], Floats]:
-    """Return a source of the numbers that ``random.Random(seed).random()`` gives: anybody can repeat the rounding."""
+def _key(seed: int, intervals: int, loss: Floats, rows: Integers) -> int:
+    """Return a number that follows from the seed and from how many rows of each cell have which loss.
+
+    The random numbers must not be the same for every sample: the first cell would always be rounded with the same
+    deviation, and the confidence is one over the draw of rows and numbers (docs/finite-samples.md, section 2).
+    """
+    cell = np.broadcast_to(np.arange(rows.shape[0] * rows.shape[1]).reshape(*rows.shape[:2], 1), rows.shape)
+    some = rows > 0
+    places, inverse = np.unique(np.stack([cell[some], loss[some]], axis=1), axis=0, return_inverse=True)
+    entries = np.empty(len(places), dtype=[("cell", "<i8"), ("loss", "<f8"), ("rows", "<i8")])
+    entries["cell"], entries["loss"] = places.T
+    entries["rows"] = np.bincount(inverse.ravel(), rows[some], len(places))
+    digest = hashlib.sha256(f"{seed},{intervals};".encode() + entries.tobytes()).digest()
+    return int.from_bytes(digest, "big")
+
+
+def _uniform(key: int) -> Callable[[int], Floats]:
+    """Return a source of the numbers that ``random.Random(key).random()`` gives: anybody can repeat the rounding."""
     generator = np.random.RandomState(0)
-    *key, position = random.Random(seed).getstate()[1]  # noqa: S311 (rounding, not secrets)
-    generator.set_state(("MT19937", np.array(key, dtype=np.uint32), position, 0, 0.0))
+    *state, position = random.Random(key).getstate()[1]  # noqa: S311 (rounding, not secrets)
+    generator.set_state(("MT19937", np.array(state, dtype=np.uint32), position, 0, 0.0))
     return generator.random_sample
 
 
@@ -105,12 +139,18 @@ def _values(ceiling: float, intervals: int) -> Floats:
     return np.append(ceiling * np.arange(intervals) / intervals, ceiling)
 
 
-def _places(loss: Floats, ceiling: float, intervals: int) -> tuple[Integers, Floats]:
-    """Return the place of the value below, and with which probability to choose the next one (rounded up)."""
+def _places(loss: Floats, ceiling: float, intervals: int, *, rounded_down: bool = False) -> tuple[Integers, Floats]:
+    """Return the place of the value below, and with which probability to choose the next one (rounded up, or down).
+
+    Random numbers are multiples of ``UNIT``, so one is below p with a probability of up to ``p + UNIT``.
+    """
     values = _values(ceiling, intervals)
     low = np.clip(np.searchsorted(values, loss, side="right") - 1, 0, intervals - 1).astype(np.int64)
     part = (loss - values[low]) / (values[low + 1] - values[low])
-    return low, np.clip(part * (1.0 + 8.0 * UNIT), 0.0, 1.0)
+    if not rounded_down:
+        return low, np.clip(part * (1.0 + 8.0 * UNIT), 0.0, 1.0)
+    below = np.clip(part * (1.0 - 8.0 * UNIT) - 2.0 * UNIT, 0.0, 1.0)
+    return low, np.where(loss == values[low + 1], 1.0, below)
 
 
 def _collect(low: Integers, first: Floats, second: Floats, intervals: int) -> Floats:

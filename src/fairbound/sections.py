@@ -227,8 +227,12 @@ def _division(findings: Findings) -> tuple[str, ...]:
     asked = findings.question
     if asked.confidence is None:
         return ()
-    error = float(f"{1.0 - asked.confidence:.12g}")
-    return division_of_error(str(asked.region), error, asked.shift, asked.population)
+    parts = asked.comparisons or (asked,)
+    whole, error = (float(f"{1.0 - (c.confidence or 0.0):.12g}") for c in (asked, parts[0]))
+    among = f"The error probability {whole:g} is divided equally among {len(parts)} comparisons."
+    subtracts = asked.objective is not None and asked.objective.subtracts
+    division = division_of_error(str(asked.region), error, asked.shift, asked.population, subtracts=subtracts)
+    return (among, *division) if len(parts) > 1 else division
 
 
 def _confidence(findings: Findings) -> str:

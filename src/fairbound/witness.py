@@ -222,7 +222,13 @@ def build_witnesses(
     least = 0.0 if problem.parts is None else LEAST_SHARE
     k, r = problem.groups.inside(np.maximum(shares[0], least)), problem.labels.inside(np.maximum(shares[1], least))
     plain = unmoved(problem)
-    safe = np.append(nearest.group_mass, nearest.label_mass)[None]
+    near_k, near_r = nearest.group_mass, nearest.label_mass
+    if min(near_k.min(), near_r.min()) < least:
+        near_k, near_r = (
+            problem.groups.inside(np.maximum(near_k, least)),
+            problem.labels.inside(np.maximum(near_r, least)),
+        )
+    safe = np.append(near_k, near_r)[None]
     both = np.concatenate([safe, np.concatenate([k, r], axis=1)])
     pair = both[:, : k.shape[1]], both[:, k.shape[1] :]
     mass = pair[0][:, :, None] * pair[1][:, None]
@@ -230,13 +236,13 @@ def build_witnesses(
     near, safest, reach, mass = mass[0], loss[0], affinity[0], mass[1:]
     if (affinity[1:] < need).any():
         blend = blend_weight(affinity[1:], reach, need)[:, None]
-        k = problem.groups.inside((1 - blend) * k + blend * nearest.group_mass)
-        r = problem.labels.inside((1 - blend) * r + blend * nearest.label_mass)
+        k = problem.groups.inside((1 - blend) * k + blend * near_k)
+        r = problem.labels.inside((1 - blend) * r + blend * near_r)
         mass = k[:, :, None] * r[:, None]
     chosen = fill_cells(problem, need, (k, r, mass), plain, (eta, lam))
     worse = (chosen.affinity < need) | ((chosen.loss < safest) & (reach >= need))
     if worse.any():
-        safer = Witnesses(nearest.group_mass, nearest.label_mass, near, *plain, safest, reach)  # for every radius
+        safer = Witnesses(near_k, near_r, near, *plain, safest, reach)  # for every radius
         chosen = chosen.replaced(worse, safer)
     return chosen
 

@@ -128,11 +128,13 @@ class WorstCases:
             return [f"This distribution, within {self.certificates[0].distance_words} ", rho, after]
         if not proved:
             return ["At rho = ", rho, " this is what the document names as the worst case; it was not accepted. "]
+        objective = self.certificates[0].objective
+        lower = ", lower ones where they are subtracted" if objective is not None and objective.subtracts else ""
         return [
             "The rows are a sample, so the ball of radius ",
             rho,
             " lies around a distribution that is not known exactly. "
             f"This distribution{self.condition.predicate} the largest {said.one} that was found in a larger ball, "
-            f"around the data, which allows for sampling error; {said.many} inside the cells are upper limits. The "
-            "true worst case may be milder. ",
+            f"around the data, which allows for sampling error; {said.many} inside the cells are upper limits{lower}. "
+            "The true worst case may be milder. ",
         ]
