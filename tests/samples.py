@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import random
+import struct
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +14,14 @@ from scipy import stats
 
 from fairbound import Population
 from fairbound.arrays import Floats
+
+
+def rounding_numbers(seed: int, intervals: int, edges: Sequence[tuple[int, float]]) -> random.Random:
+    """Return the source of random numbers for rows of which cell and edge are given, written down once more."""
+    rows = sorted(Counter(edges).items())
+    table = b"".join(struct.pack("<qdq", cell, edge, count) for (cell, edge), count in rows)
+    digest = hashlib.sha256(f"{seed},{intervals};".encode() + table).hexdigest()
+    return random.Random(int(digest, 16))  # noqa: S311 (not secrets)
 
 
 @dataclass(frozen=True)

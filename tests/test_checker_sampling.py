@@ -168,7 +168,7 @@ def put(*path: Any, value: Any) -> Callable[[Document], object]:
 def move_count(d: Document) -> None:
     """Say that one more row has a small loss, and one fewer a large one."""
     counts = d["sampling"]["counts"][0][0]
-    counts[-1] -= 1
+    counts[max(place for place, count in enumerate(counts) if count)] -= 1
     counts[0] += 1
 
 

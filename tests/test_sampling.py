@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import random
 import warnings
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from fairbound import (
     Hoeffding,
@@ -32,7 +32,7 @@ from fairbound.knowledge import LossTable, bin_edges
 from fairbound.question import Shift
 from fairbound.sample import EDGE_ROUNDING, _edges, drawn, expected
 from tests.problems import E, P
-from tests.samples import TRUTHS
+from tests.samples import TRUTHS, rounding_numbers
 
 KNOWN = Population.from_moments(P, E)
 
@@ -171,20 +171,32 @@ def test_what_is_refused() -> None:
         Population.from_losses([0.5] * 4, [0, 1] * 2, sensitive_features=list("aabb"), groups=["a", "c"])
 
 
+def test_rounding_differs_between_samples() -> None:
+    """One seed, many samples: with the same numbers for all of them nearly every limit of this mean would be wrong."""
+    rng, missed, draws = np.random.default_rng(5), 0, 600
+    for _ in range(draws):
+        cell = rng.choice(4, size=400, p=[0.2425, 0.2525, 0.2525, 0.2525])
+        loss = np.where(cell == 0, 0.25, 0.0)
+        population = Population.from_losses(loss, cell % 2, sensitive_features=cell // 2, ceiling=1.0)
+        missed += Sphere(intervals=1).stand_in(population, 0.95, "sensitive").population.mean[0, 0] < 0.25
+    assert stats.binom.sf(missed - 1, draws, 0.05) > 1e-6
+    assert missed > 0  # the limit is not a loose one
+
+
 def test_rounding_keeps_means_and_can_be_repeated() -> None:
     """Row by row with Python's own generator, losses in order, each at the upper edge of its bin."""
     loss = np.random.default_rng(0).beta(0.5, 2.0, 400)
     cell = np.arange(400) % 4
     population = Population.from_losses(loss, cell % 2, sensitive_features=cell // 2)
     found = drawn(population, 3, seed=11)
-    edges = 1 - (1 - np.arange(4097) / 4096) ** 2
-    generator = random.Random(11)  # noqa: S311 (not secrets)
+    edges = bin_edges(1.0)
+    above = [(i, np.searchsorted(edges, v, side="right")) for i in range(4) for v in np.sort(loss[cell == i])]
+    rows = [(i, min(float(edges[place]) + EDGE_ROUNDING, 1.0)) for i, place in above]
+    generator = rounding_numbers(11, 3, rows)
     counts = np.zeros((4, 4))
-    for index in range(4):
-        for row in np.sort(loss[cell == index]):
-            value = edges[np.searchsorted(edges, row, side="right")]
-            low = min(int(3 * value), 2)
-            counts[index, low + (generator.random() < 3 * value - low)] += 1
+    for index, value in rows:
+        low = min(int(3 * value), 2)
+        counts[index, low + (generator.random() < 3 * value - low)] += 1
     assert found.by_cell.tolist() == counts.tolist()
     assert found.seed == 11
     draws = [drawn(population, 3, seed).by_cell @ found.losses / 100 for seed in range(400)]

@@ -185,8 +185,8 @@ def recount(
                 if population["loss"] not in TWO_VALUED:
                     loss = _edge(edges, low, high, lower=(s, y) in subtracted)
                 rows.append((s, y, float(loss), int(weight)))
-    uniform = random.Random(_key(population, rows, seed, len(losses) - 1)).random  # noqa: S311 (not a secret)
     counts = [[[0] * len(losses) for _ in row] for row in population["knowledge"]["cells"]]
+    uniform = random.Random(_key(rows, seed, len(counts[0]), len(losses) - 1)).random  # noqa: S311 (not a secret)
     drawn = 0
     for s, y, loss, weight in rows:
         place = min(bisect_right(losses, loss), len(losses) - 1) - 1
@@ -207,12 +207,9 @@ def recount(
     return counts
 
 
-def _key(
-    population: dict[str, Any], rows: list[tuple[int, int, float, int]], seed: int | None, intervals: int
-) -> int:
+def _key(rows: list[tuple[int, int, float, int]], seed: int | None, labels: int, intervals: int) -> int:
     """Return the number that the random numbers start from: it follows from the seed and from all rows (section 2)."""
     total: dict[tuple[int, float], int] = {}
-    labels = len(population["labels"])
     for s, y, loss, weight in rows:
         if weight > 0:
             total[s * labels + y, loss] = total.get((s * labels + y, loss), 0) + weight
