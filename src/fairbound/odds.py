@@ -8,19 +8,20 @@ largest bound of the intervals is valid.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import count
-from typing import Self
 
 import numpy as np
 
 from fairbound.answer import Answer
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.bounds import conditional_bound
+from fairbound.marginals import no_multipliers
+from fairbound.odds_nodes import Intervals, Multipliers, Nodes
+from fairbound.odds_range import possible_shares, share_range
 from fairbound.parity import BEST_ACCURACY, ROUGH_ACCURACY, Batch
 from fairbound.problem import Problem
 from fairbound.proof import ConditionalProof
-from fairbound.rounding import least_affinity, lowered
 from fairbound.witness import Witness, Witnesses
 
 #: At how many shares between the least and the largest possible one programs are solved at first; at how many the value
@@ -36,84 +37,14 @@ BALANCINGS = 2
 #: Intervals are not cut any more below this width.
 SMALLEST = 2.0**-40
 
-#: How closely the shares that are possible at all are found, and rounds for each trial (it only guides the search).
-HALVINGS, ROUNDS = 20, 20
-
+#: How far from the ends of what limits on labels allow programs are solved, as a part of that range: at the ends some
+#: of the limits leave no room. How far beyond them shares are ruled out, and how clearly, in units of the values.
+ASIDE, BEYOND, FORCE = 1e-7, 1e-9, 10.0
 
 #: The places of the first shares, closer towards the ends, and what the barycentric formula weighs them with.
 _ANGLES = np.pi * (np.arange(FIRST) + 0.5) / FIRST
 CHEBYSHEV = 0.5 - 0.5 * np.cos(_ANGLES)
 BARYCENTRIC = np.sin(_ANGLES) * (-1.0) ** np.arange(FIRST)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Arrays of equal length, to be selected from and joined together."""
-
-    def take(self, index: Booleans | Integers) -> Self:
-        """Select rows."""
-        return type(self)(*(getattr(self, field.name)[index] for field in fields(self)))
-
-    def joined(self, other: Self) -> Self:
-        """Append rows."""
-        pairs = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
-        return type(self)(*(np.concatenate(pair) for pair in pairs))
-
-
-@dataclass(frozen=True)
-class Nodes(Rows):
-    """Shares, and the multipliers and group shares that belong to them; whether they were solved for."""
-
-    job: Integers
-    share: Floats
-    theta: Floats
-    group_share: Floats
-    group_mu: Floats
-    exact: Booleans
-
-
-@dataclass(frozen=True)
-class Intervals(Rows):
-    """Intervals of the share: whose they are, their ends (N, 2), bound, and multipliers at the ends (N, 2, S, C).
-
-    ``group_mu`` (N, 2, rows) are those of limits on the groups.
-    """
-
-    job: Integers
-    ends: Floats
-    bound: Floats
-    theta: Floats
-    group_mu: Floats
-
-
-def share_range(problem: Problem) -> tuple[float, float]:
-    """Return between which numbers the share of the first part, a single label, lies; rounded outward."""
-    label = (problem.parts or ((0,),))[0][0]
-    floors = problem.labels.floors
-    return float(floors[label]), 1.0 - max(0.0, float(lowered(floors.sum() - floors[label], problem.labels.size + 4)))
-
-
-def _affinity(problem: Problem, share: Floats) -> Floats:
-    """Return about the largest affinity of a distribution with these shares of the first part; concave in them."""
-    first, rest = (np.sqrt(problem.mass[:, list(part)]) for part in problem.parts or ())
-    within = np.full((len(share), rest.shape[1]), 1.0 / np.sqrt(rest.shape[1]))
-    for _ in range(ROUNDS if rest.shape[1] > 1 else 1):
-        pull = np.sqrt(share)[:, None] * first[:, 0] + np.sqrt(1.0 - share)[:, None] * (within @ rest.T)
-        back = pull @ rest
-        within = back / np.maximum(np.linalg.norm(back, axis=1, keepdims=True), 1e-300)
-    return np.linalg.norm(pull, axis=1)
-
-
-def _possible_shares(problem: Problem, near: float, rho: Floats) -> Floats:
-    """Return about where the shares end that a distribution in the ball can have, shape (N, 2), by bisection."""
-    low, high = share_range(problem)
-    tau = np.tile(least_affinity(rho), 2)
-    inside, outside = np.full(len(tau), near), np.repeat([low, high], len(rho))
-    for _ in range(HALVINGS):
-        middle = 0.5 * (inside + outside)
-        possible = _affinity(problem, middle) >= tau
-        inside, outside = np.where(possible, middle, inside), np.where(possible, outside, middle)
-    return outside.reshape(2, -1).T
 
 
 @dataclass
@@ -135,6 +66,8 @@ class Search:
         self.loss = np.full(len(self.which), -np.inf)
         self.witness: list[Witness | None] = [None] * len(self.which)
         self.likely = np.zeros((len(self.which), 2))
+        self.range = share_range(self.batch.problems[0])
+        self.limited = self.batch.problems[0].limited_within
         self.first: Nodes
         self.ceilings = np.stack([problem.ceiling for problem in self.batch.problems])
 
@@ -143,11 +76,13 @@ class Search:
         nodes = self._start()
         last = np.append(np.flatnonzero(np.diff(nodes.job)), len(nodes.job) - 1)
         first = np.append(0, last[:-1] + 1)
-        jobs = np.arange(len(self.which))
-        whole = np.full((len(jobs), 2, *self.batch.problems[0].ceiling.shape), np.inf)
+        jobs, problem = np.arange(len(self.which)), self.batch.problems[0]
+        whole = np.full((len(jobs), 2, *problem.ceiling.shape), np.inf)
         ends = np.stack([nodes.share[first], nodes.share[last]], axis=1)
-        mu = np.zeros((len(jobs), 2, self.batch.problems[0].groups.multipliers))
-        intervals = self._between(nodes, Intervals(jobs, ends, np.full(len(jobs), np.inf), whole, mu), last - first)
+        mu = np.zeros((len(jobs), 2, problem.groups.multipliers)), np.zeros((len(jobs), problem.labels.multipliers))
+        omega = np.zeros((len(jobs), problem.labels.size))
+        intervals = Intervals(jobs, ends, np.full(len(jobs), np.inf), whole, *mu, omega)
+        intervals = self._between(nodes, intervals, last - first)
         for number in count():
             open_, times = self._cuts(intervals)
             if not len(open_):
@@ -162,7 +97,7 @@ class Search:
             rough = self._rough(nodes, cut) if late else nodes.take(np.zeros(0, dtype=np.int64))
             job, share = np.append(job, rough.job), np.append(share, rough.share)
             exact = np.append(worst | late, np.ones(len(rough.job), dtype=bool))
-            nodes = _sorted(self._new(job, share, exact).joined(nodes))
+            nodes = self._new(job, share, exact).joined(nodes).sorted()
             kept = np.ones(len(intervals.job), dtype=bool)
             kept[open_] = False
             intervals = intervals.take(kept).joined(self._between(nodes, cut, times))
@@ -171,15 +106,36 @@ class Search:
     def _start(self) -> Nodes:
         """Solve at the ends of all shares, at some that are possible, and where the value is largest."""
         problem, jobs = self.batch.problems[0], np.arange(len(self.which))
-        low, high = share_range(problem)
         near = float(self.batch.nearest[0].label_mass[list((problem.parts or ((0,),))[0])].sum())
-        self.likely = _possible_shares(problem, near, self.rho)
+        self.likely = possible_shares(problem, self.range.inner, near, self.rho)
         between = self.likely[:, :1] + CHEBYSHEV * (self.likely[:, 1:] - self.likely[:, :1])
         self.first = self._solved(np.repeat(jobs, FIRST), between.ravel(), attain=False)
         best = self._solved(jobs, self._summits())
-        ends = np.hstack([self.likely, np.tile([low, high], (len(jobs), 1))])
+        ends = np.hstack([self.likely, np.tile(self.range.inner, (len(jobs), 1))])
         outer = self._solved(np.repeat(jobs, 4), ends.ravel())
-        return _sorted(self.first.joined(outer).joined(best))
+        nodes = self.first.joined(outer).joined(best).sorted()
+        return self._beyond(nodes, 0).joined(self._beyond(nodes, 1)).joined(nodes).sorted()
+
+    def _beyond(self, nodes: Nodes, side: int) -> Nodes:
+        """Return nodes for shares beyond what limits on labels allow: no distribution has them, and omega shows it.
+
+        ``<omega, r> <= sigma_R(omega)`` fails there for an omega that looks at the first label alone.
+        """
+        jobs, sign = np.arange(len(self.which)), (-1.0, 1.0)[side]
+        inner, end = self.range.inner[side], self.range.ends[side]
+        here = nodes.places(jobs, np.full(len(jobs), inner))
+        if sign * (end - inner) <= 0:
+            return nodes.take(here[:0])
+        near = inner + sign * min(BEYOND, 0.5 * abs(end - inner))
+        much = FORCE * self.batch.scale / abs(near - inner)
+        label = (self.batch.problems[0].parts or ((0,),))[0]
+        last = nodes.take(here)
+        omega = last.omega.copy()
+        omega[:, label] += sign * much
+        forced = replace(last, omega=omega, label_mu=last.label_mu + much * self.range.mu[side])
+        shares = (np.full(len(jobs), share) for share in (near, end))
+        first, second = (replace(forced, share=share) for share in shares)
+        return first.joined(second)
 
     def _summits(self) -> Floats:
         """Return about where the value is largest, for each job: around the best of the first shares, ever closer."""
@@ -201,8 +157,9 @@ class Search:
         for number, problem in enumerate(self.batch.problems):
             here = np.flatnonzero(self.which[nodes.job] == number)
             theta, share = np.maximum(nodes.theta[here], problem.ceiling), nodes.share[here]
-            twice = [part[:, None].repeat(2, axis=1) for part in (theta, nodes.group_mu[here], share)]
-            value[here] = self._bound(problem, nodes.job[here], *twice)
+            theta, mu, ends = (part[:, None].repeat(2, axis=1) for part in (theta, nodes.group_mu[here], share))
+            given = Multipliers(theta, mu, nodes.label_mu[here], nodes.omega[here])
+            value[here] = self._bound(problem, nodes.job[here], given, ends)
         return value
 
     def _solved(self, job: Integers, share: Floats, *, attain: bool = True) -> Nodes:
@@ -211,17 +168,21 @@ class Search:
         accuracy = max(BEST_ACCURACY, ROUGH_ACCURACY * self.tol / self.batch.scale)
         possible = (share > self.likely[job, 0]) & (share < self.likely[job, 1])
         enough = np.where(possible, -np.inf, self._goal(job))
-        found = self.batch.solve(which, rho, accuracy, np.clip(share, 1e-9, 1.0 - 1e-9), enough)
+        low, high = self.range.inner
+        aside = max(1e-9, ASIDE * (high - low) if self.limited else 0.0)
+        found = self.batch.solve(which, rho, accuracy, np.clip(share, low + aside, high - aside), enough)
         for number in range(len(self.batch.problems) if attain else 0):
             chosen = np.flatnonzero((which == number) & possible)
             if len(chosen):
                 self._adopt(job[chosen], self.batch.witnesses(number, rho[chosen], found, chosen, share[chosen]))
-        return Nodes(job, share, found.theta, found.group_share, found.group_mu, np.ones(len(job), dtype=bool))
+        label_mu = found.label_mu if self.limited else no_multipliers(len(job), self.batch.problems[0].labels)
+        limits = found.group_mu, label_mu, found.omega
+        return Nodes(job, share, found.theta, found.group_share, *limits, np.ones(len(job), dtype=bool))
 
-    def _bound(self, problem: Problem, job: Integers, theta: Floats, group_mu: Floats, ends: Floats) -> Floats:
+    def _bound(self, problem: Problem, job: Integers, given: Multipliers, ends: Floats) -> Floats:
         """Return what multipliers prove on intervals."""
-        label_mu = np.zeros((len(job), problem.labels.multipliers))
-        return conditional_bound(problem, self.rho[job], theta, group_mu, label_mu, ends)
+        omega = given.omega if self.limited else None
+        return conditional_bound(problem, self.rho[job], given.theta, given.group_mu, given.label_mu, ends, omega)
 
     def _interpolated(self, job: Integers, share: Floats) -> Nodes:
         """Return multipliers between the first ones, by the polynomial through all of them (barycentric formula).
@@ -246,7 +207,12 @@ class Search:
         theta = least + theta
         k = np.einsum("ni,nis->ns", fall, self.first.group_share.reshape(shape[:3])[job])
         theta, mu = self._balanced(job, share, theta), np.zeros((len(job), self.first.group_mu.shape[1]))
-        return Nodes(job, share, theta, np.maximum(k, 1e-9), mu, np.zeros(len(job), dtype=bool))
+        label_mu, omega = (
+            np.einsum("ni,nir->nr", fall, part.reshape(len(self.which), FIRST, -1)[job])
+            for part in (self.first.label_mu, self.first.omega)
+        )
+        limits = mu, np.maximum(label_mu, 0.0), omega
+        return Nodes(job, share, theta, np.maximum(k, 1e-9), *limits, np.zeros(len(job), dtype=bool))
 
     def _balanced(self, job: Integers, share: Floats, theta: Floats) -> Floats:
         """Make the groups' terms of the bound equal, as at the best multipliers; levels stay (Newton's method).
@@ -273,7 +239,7 @@ class Search:
     def _new(self, job: Integers, share: Floats, exact: Booleans) -> Nodes:
         """Return multipliers at new shares, interpolated where that is possible and enough."""
         between = (share > self.likely[job, 0]) & (share < self.likely[job, 1]) & ~exact
-        between &= not self.batch.problems[0].groups.limited  # multipliers of limits are not smooth
+        between &= not (self.batch.problems[0].groups.limited or self.limited)  # multipliers of limits are not smooth
         if between.all():
             return self._interpolated(job, share)
         rest = self._solved(job[~between], share[~between])
@@ -282,8 +248,7 @@ class Search:
     @staticmethod
     def _rough(nodes: Nodes, pieces: Intervals) -> Nodes:
         """Return the ends of intervals that were not solved for yet."""
-        place = np.searchsorted(nodes.job + nodes.share / 4.0, (pieces.job[:, None] + pieces.ends / 4.0).ravel())
-        ends = nodes.take(np.unique(place))
+        ends = nodes.take(np.unique(nodes.places(pieces.job[:, None], pieces.ends)))
         return ends.take(~ends.exact)
 
     def _goal(self, job: Integers) -> Floats:
@@ -303,38 +268,56 @@ class Search:
         """Return the intervals between neighbouring nodes that intervals were cut into, with the best multipliers."""
         parent = np.repeat(np.arange(len(times)), times)
         place = np.arange(len(parent)) - np.repeat(np.cumsum(times) - times, times)
-        key = nodes.job + nodes.share / 4.0  # shares are at most 1
-        first = np.searchsorted(key, cut.job + cut.ends[:, 0] / 4.0)[parent] + place
+        first = nodes.places(cut.job, cut.ends[:, 0])[parent] + place
         pair = np.stack([first, first + 1], axis=1)
-        ends, theta, k, mu = nodes.share[pair], nodes.theta[pair], nodes.group_share[pair], nodes.group_mu[pair]
-        job, whole = cut.job[parent], cut.ends[parent]
-        drift = theta.sum(axis=2)
-        weight = k / k.sum(axis=2, keepdims=True)
-        levels = (drift.mean(axis=1, keepdims=True), drift[:, :1], drift[:, 1:])
-        steady = [theta - weight[..., None] * (drift - level)[:, :, None] for level in levels]
-        width = whole[:, 1] - whole[:, 0]
-        at = ((ends - whole[:, :1]) / np.where(width > 0, width, 1.0)[:, None])[..., None, None]
-        old = cut.theta[parent]
-        with np.errstate(invalid="ignore"):
-            inherited = np.where(np.isfinite(old[:, :1]), (1.0 - at) * old[:, :1] + at * old[:, 1:], np.inf)
-        offers = [(offered, mu) for offered in steady]
-        offers += [
-            (theta[:, [0, 0]], mu[:, [0, 0]]),
-            (theta[:, [1, 1]], mu[:, [1, 1]]),
-            (inherited, cut.group_mu[parent]),
-        ]
-        bound, best, best_mu = np.full(len(job), np.inf), theta.copy(), mu.copy()
+        ends, job = nodes.share[pair], cut.job[parent]
+        offers = [*self._offers(nodes, pair), self._inherited(cut, parent, ends)]
+        bound, best = np.full(len(job), np.inf), offers[0].take(np.arange(len(job)))
         for number, problem in enumerate(self.batch.problems):
             chosen = np.flatnonzero(self.which[job] == number)
-            plain = np.broadcast_to(problem.ceiling, theta.shape)
-            for offered, pulled in (*offers, (plain, np.zeros_like(mu))):
-                held = np.maximum(offered[chosen], problem.ceiling)
-                value = self._bound(problem, job[chosen], held, pulled[chosen], ends[chosen])
+            for offered in (*offers, *self._plain(problem, offers[0])):
+                held = offered.take(chosen)
+                np.maximum(held.theta, problem.ceiling, out=held.theta)
+                value = self._bound(problem, job[chosen], held, ends[chosen])
                 better = value <= bound[chosen]
-                bound[chosen[better]], best[chosen[better]] = value[better], held[better]
-                best_mu[chosen[better]] = pulled[chosen[better]]
+                bound[chosen[better]] = value[better]
+                for field in fields(best):
+                    getattr(best, field.name)[chosen[better]] = getattr(held, field.name)[better]
                 chosen = chosen[bound[chosen] > self._goal(job[chosen]) + 0.9 * self.tol]
-        return Intervals(job, ends, bound, best, best_mu)
+        return Intervals(job, ends, bound, best.theta, best.group_mu, best.label_mu, best.omega)
+
+    def _offers(self, nodes: Nodes, pair: Integers) -> list[Multipliers]:
+        """Return multipliers for intervals from those at their ends: moved so that the level stays, or kept."""
+        share, theta, k, mu = nodes.share[pair], nodes.theta[pair], nodes.group_share[pair], nodes.group_mu[pair]
+        label_mu, omega = nodes.label_mu[pair], nodes.omega[pair]
+        summed, weight = theta.sum(axis=2), (k / k.sum(axis=2, keepdims=True))[..., None]
+        part = self.batch.problems[0].part_share(share.ravel()).reshape(summed.shape)
+        offers = []
+        for chosen in (slice(None), slice(0, 1), slice(1, 2)):
+            same = omega[:, chosen].mean(axis=1)
+            drift = summed - part * same[:, None]  # what the label adds to the level
+            steady = theta - weight * (drift - drift[:, chosen].mean(axis=1, keepdims=True))[:, :, None]
+            offers.append(Multipliers(steady, mu, label_mu[:, chosen].mean(axis=1), same))
+        for end in (0, 1):
+            kept = theta[:, [end, end]], mu[:, [end, end]]
+            offers.append(Multipliers(*kept, label_mu[:, end], omega[:, end]))
+        return offers
+
+    @staticmethod
+    def _inherited(cut: Intervals, parent: Integers, ends: Floats) -> Multipliers:
+        """Return the multipliers of the interval that was cut."""
+        old, whole = cut.multipliers.take(parent), cut.ends[parent]
+        width = whole[:, 1] - whole[:, 0]
+        at = ((ends - whole[:, :1]) / np.where(width > 0, width, 1.0)[:, None])[..., None, None]
+        with np.errstate(invalid="ignore"):
+            between = (1.0 - at) * old.theta[:, :1] + at * old.theta[:, 1:]
+        return replace(old, theta=np.where(np.isfinite(old.theta[:, :1]), between, np.inf))
+
+    def _plain(self, problem: Problem, offered: Multipliers) -> list[Multipliers]:
+        """Return the ceilings for multipliers, the best ones where the ball gains nothing."""
+        theta, mu = np.broadcast_to(problem.ceiling, offered.theta.shape), np.zeros_like(offered.group_mu)
+        none = Multipliers(theta, mu, np.zeros_like(offered.label_mu), np.zeros_like(offered.omega))
+        return [none, replace(offered, theta=theta)] if self.limited else [none]
 
     def _cuts(self, pieces: Intervals) -> tuple[Integers, Integers]:
         """Return which intervals to cut and into how many: those that keep the gap open, within the budget."""
@@ -357,15 +340,8 @@ class Search:
             message = "no distribution was found"  # cannot happen: the nearest one is in every ball
             raise RuntimeError(message)
         cuts = np.append(pieces.ends[:, 0], pieces.ends[-1, 1])
-        return Answer(
-            float(pieces.bound.max()), witness, ConditionalProof(pieces.theta, cuts, pieces.group_mu, np.zeros(0))
-        )
-
-
-def _sorted(nodes: Nodes) -> Nodes:
-    """Sort by job and share; a share occurs once."""
-    nodes = nodes.take(np.lexsort((nodes.share, nodes.job)))
-    return nodes.take(np.append(True, (np.diff(nodes.share) != 0) | (np.diff(nodes.job) != 0)))
+        proof = ConditionalProof(pieces.theta, cuts, pieces.group_mu, pieces.label_mu, pieces.omega)
+        return Answer(float(pieces.bound.max()), witness, proof)
 
 
 def odds_answers(batch: Batch, which: Integers, rho: Floats, team: Integers, tol: float, budget: int) -> list[Answer]:

@@ -63,12 +63,11 @@ class Batch:
         for start in range(0, len(which), chunk):
             here = slice(start, start + chunk)
             index = which[here]
-            weight = probability[index]
+            weight, part = probability[index], np.ones((len(index), len(parts)))
             if share is not None:
-                factor = np.empty((len(index), first.labels.size))
-                factor[:, list(parts[0])] = share[here, None]
-                factor[:, list(parts[1])] = 1.0 - share[here, None]
-                weight = weight * factor[:, None, :, None]
+                weight = weight * first.part_share(share[here])[:, None, :, None]
+                if first.limited_within:
+                    part = np.stack([share[here], 1.0 - share[here]], axis=1)
             saddle = ConditionalSaddle(
                 np.sqrt(weight),
                 value[index],
@@ -76,17 +75,18 @@ class Batch:
                 least_affinity(rho[here]),
                 np.full(len(index), -np.inf) if enough is None else enough[here] / scale,
                 self._cap(index, rho[here]),
+                part,
                 parts,
                 first.groups,
-                # Among parts of the labels limits act on the share of the part alone.
-                first.labels if len(parts) == 1 else MarginalSet(first.labels.size),
+                # Of two labels limits act on the share of the part alone.
+                first.labels if share is None or first.limited_within else MarginalSet(first.labels.size),
             )
             found.append(solve_conditional(saddle, accuracy))
-        theta, lam, k, r, group_mu, label_mu = (
+        theta, lam, k, r, group_mu, label_mu, omega = (
             np.concatenate([getattr(f, name) for f in found]) for name in ConditionalSolution.__dataclass_fields__
         )
         theta = np.maximum(theta * scale, np.stack([p.ceiling for p in self.problems])[which])
-        return ConditionalSolution(theta, lam * scale, k, r, group_mu / scale, label_mu * scale)
+        return ConditionalSolution(theta, lam * scale, k, r, group_mu / scale, label_mu * scale, omega * scale)
 
     def _cap(self, which: Integers, rho: Floats) -> Floats:
         """How large lam may be where it matters; more only serves to discard shares that no distribution has."""
@@ -99,10 +99,8 @@ class Batch:
         """Build the distributions that some of the solutions, of problem ``number``, suggest."""
         problem = self.problems[number]
         k, r, lam = found.group_share[chosen], found.within[chosen], found.lam[chosen, None, None] * np.ones(1)
-        if share is not None and problem.parts is not None:
-            factor = np.empty_like(r)
-            factor[:, list(problem.parts[0])] = share[:, None]
-            factor[:, list(problem.parts[1])] = 1.0 - share[:, None]
+        if share is not None:
+            factor = problem.part_share(share)
             r, lam = r * factor, lam * factor[:, None]
         lam = lam * k[:, :, None] * np.ones((1, 1, problem.labels.size))
         return build_witnesses(problem, rho, (k, r), found.theta[chosen], lam, self.nearest[number])
@@ -141,7 +139,13 @@ def unproved(batch: Batch, number: int, rho: Floats, near: NearestFair) -> list[
         Answer(
             float(bound[place]),
             found[place],
-            ConditionalProof(multipliers[place, None], cuts, group_mu[place, None], np.zeros(0)),
+            ConditionalProof(
+                multipliers[place, None],
+                cuts,
+                group_mu[place, None],
+                label_mu[place, None],
+                np.zeros((0 if ends is None else 1, problem.labels.size)),
+            ),
         )
         for place in range(count)
     ]
@@ -162,11 +166,6 @@ def parity_answers(batch: Batch, which: Integers, rho: Floats, tol: float) -> li
     return answers
 
 
-def _given(label_mu: Floats, problem: Problem) -> Floats:
-    """Return multipliers of all limits on labels; a single label has none."""
-    return label_mu if label_mu.size else np.zeros((len(label_mu), problem.labels.multipliers))
-
-
 def _solved(batch: Batch, which: Integers, rho: Floats, accuracy: float) -> list[Answer]:
     found = batch.solve(which, rho, accuracy)
     answers: dict[int, Answer] = {}
@@ -174,7 +173,7 @@ def _solved(batch: Batch, which: Integers, rho: Floats, accuracy: float) -> list
         chosen = np.flatnonzero(which == number)
         if not len(chosen):
             continue
-        theta, mus = found.theta[chosen], (found.group_mu[chosen, None], _given(found.label_mu[chosen], problem))
+        theta, mus = found.theta[chosen], (found.group_mu[chosen, None], found.label_mu[chosen])
         bound = conditional_bound(problem, rho[chosen], theta[:, None], *mus)
         # Where the ball gains nothing, the ceilings themselves are the best multipliers.
         plain = np.broadcast_to(problem.ceiling, theta.shape)
@@ -184,6 +183,7 @@ def _solved(batch: Batch, which: Integers, rho: Floats, accuracy: float) -> list
         label_mu = np.where((trivial <= bound)[:, None], label_mu, mus[1])
         witnesses = batch.witnesses(number, rho[chosen], found, chosen)
         for place, value in enumerate(np.minimum(bound, trivial).tolist()):
-            proof = ConditionalProof(theta[place, None, None], np.zeros(0), mus[0][place, None], label_mu[place])
+            limits = mus[0][place, None], label_mu[place, None], np.zeros(0)
+            proof = ConditionalProof(theta[place, None, None], np.zeros(0), *limits)
             answers[int(chosen[place])] = Answer(value, witnesses[place], proof)
     return [answers[index] for index in range(len(which))]

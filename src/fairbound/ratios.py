@@ -33,7 +33,11 @@ def ratio_answers(
     # No factor above one is of interest: of two groups one has the smaller mean.
     factor, attained = np.ones(len(rho)), np.full(len(rho), np.inf)
     zero = ConditionalProof(  # means are not negative
-        scaled(0.0).ceiling[None, None], np.zeros(0), np.zeros((1, 1, plain.groups.multipliers)), np.zeros(0)
+        scaled(0.0).ceiling[None, None],
+        np.zeros(0),
+        np.zeros((1, 1, plain.groups.multipliers)),
+        np.zeros((1, plain.labels.multipliers)),
+        np.zeros(0),
     )
     worst: dict[int, Witness] = {}
     proofs: dict[int, tuple[float, ConditionalProof]] = {}

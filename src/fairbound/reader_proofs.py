@@ -9,13 +9,16 @@ from typing import Any
 
 from fairbound.strict import MalformedError, a_list, a_number, a_table, a_word, an_amount, an_object, optional
 
+#: What proves a mean given a group.
+CONDITIONAL = ("theta", "cuts", "group_mu", "label_mu", "omega")
+
 #: The multipliers of a leaf where base rates may differ.
 RATES_LEAF = ("zeta", "base", "nu", "centre", "omega", "lam")
 
 
 def read_conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]) -> None:
     """Check multipliers of means given a group: a table for each end of each piece, and those of the limits."""
-    an_object(proof, "proof", ("kind", "theta", "cuts", "group_mu", "label_mu"))
+    an_object(proof, "proof", ("kind", *CONDITIONAL))
     a_word(proof["kind"], "proof.kind", ("conditional",))
 
     def tables(value: Any, where: str) -> None:
@@ -27,7 +30,10 @@ def read_conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]
     a_list(proof["cuts"], "proof.cuts", None, lambda v, at: a_number(v, at, low=0.0, high=1.0))
     a_list(proof["theta"], "proof.theta", None, tables)
     a_list(proof["group_mu"], "proof.group_mu", len(proof["theta"]), rows)
-    a_list(proof["label_mu"], "proof.label_mu", limits[1] if proof["label_mu"] else 0, a_number)
+    count = len(proof["theta"])
+    a_list(proof["label_mu"], "proof.label_mu", count, lambda v, at: a_list(v, at, limits[1], a_number))
+    count = count if proof["cuts"] else 0
+    a_list(proof["omega"], "proof.omega", count, lambda v, at: a_list(v, at, shape[1], a_number))
 
 
 def read_proof(proof: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> None:
