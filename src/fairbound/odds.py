@@ -110,7 +110,7 @@ class Search:
         self.likely = possible_shares(problem, self.range.inner, near, self.rho)
         between = self.likely[:, :1] + CHEBYSHEV * (self.likely[:, 1:] - self.likely[:, :1])
         self.first = self._solved(np.repeat(jobs, FIRST), between.ravel(), attain=False)
-        best = self._solved(jobs, self._summits())
+        best = self._solved(jobs, self._summits(), possible=True)
         ends = np.hstack([self.likely, np.tile(self.range.inner, (len(jobs), 1))])
         outer = self._solved(np.repeat(jobs, 4), ends.ravel())
         nodes = self.first.joined(outer).joined(best).sorted()
@@ -127,12 +127,12 @@ class Search:
         if sign * (end - inner) <= 0:
             return nodes.take(here[:0])
         near = inner + sign * min(BEYOND, 0.5 * abs(end - inner))
-        much = FORCE * self.batch.scale / abs(near - inner)
-        label = (self.batch.problems[0].parts or ((0,),))[0]
         last = nodes.take(here)
+        much = FORCE * (self.batch.scale + np.abs(last.theta).sum(axis=(1, 2))) / abs(near - inner)
+        label = (self.batch.problems[0].parts or ((0,),))[0]
         omega = last.omega.copy()
-        omega[:, label] += sign * much
-        forced = replace(last, omega=omega, label_mu=last.label_mu + much * self.range.mu[side])
+        omega[:, label] += sign * much[:, None]
+        forced = replace(last, omega=omega, label_mu=last.label_mu + much[:, None] * self.range.mu[side])
         shares = (np.full(len(jobs), share) for share in (near, end))
         first, second = (replace(forced, share=share) for share in shares)
         return first.joined(second)
@@ -162,17 +162,17 @@ class Search:
             value[here] = self._bound(problem, nodes.job[here], given, ends)
         return value
 
-    def _solved(self, job: Integers, share: Floats, *, attain: bool = True) -> Nodes:
-        """Solve programs, and keep the distributions that attain more."""
+    def _solved(self, job: Integers, share: Floats, *, attain: bool = True, possible: bool = False) -> Nodes:
+        """Solve programs, and keep the distributions that attain more; are shares known to be ``possible``?"""
         which, rho = self.which[job], self.rho[job]
         accuracy = max(BEST_ACCURACY, ROUGH_ACCURACY * self.tol / self.batch.scale)
-        possible = (share > self.likely[job, 0]) & (share < self.likely[job, 1])
-        enough = np.where(possible, -np.inf, self._goal(job))
+        sought = possible | (share > self.likely[job, 0]) & (share < self.likely[job, 1])
+        enough = np.where(sought, -np.inf, self._goal(job))
         low, high = self.range.inner
-        aside = max(1e-9, ASIDE * (high - low) if self.limited else 0.0)
+        aside = min(0.5 * (high - low), max(1e-9, ASIDE * (high - low) if self.limited else 0.0))
         found = self.batch.solve(which, rho, accuracy, np.clip(share, low + aside, high - aside), enough)
         for number in range(len(self.batch.problems) if attain else 0):
-            chosen = np.flatnonzero((which == number) & possible)
+            chosen = np.flatnonzero((which == number) & sought)
             if len(chosen):
                 self._adopt(job[chosen], self.batch.witnesses(number, rho[chosen], found, chosen, share[chosen]))
         label_mu = found.label_mu if self.limited else no_multipliers(len(job), self.batch.problems[0].labels)
