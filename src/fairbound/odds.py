@@ -19,6 +19,7 @@ from fairbound.bounds import conditional_bound
 from fairbound.marginals import no_multipliers
 from fairbound.odds_nodes import Intervals, Multipliers, Nodes
 from fairbound.odds_range import possible_shares, share_range
+from fairbound.odds_steady import rearranged
 from fairbound.parity import BEST_ACCURACY, ROUGH_ACCURACY, Batch
 from fairbound.problem import Problem
 from fairbound.proof import ConditionalProof
@@ -33,6 +34,9 @@ INTERPOLATED = 2
 
 #: Newton steps that correct interpolated multipliers.
 BALANCINGS = 2
+
+#: So close to its ceiling a multiplier is held by it, in units of the values.
+HELD = 1e-6
 
 #: Intervals are not cut any more below this width.
 SMALLEST = 2.0**-40
@@ -296,12 +300,27 @@ class Search:
         for chosen in (slice(None), slice(0, 1), slice(1, 2)):
             same = omega[:, chosen].mean(axis=1)
             drift = summed - part * same[:, None]  # what the label adds to the level
-            steady = theta - weight * (drift - drift[:, chosen].mean(axis=1, keepdims=True))[:, :, None]
+            fall = drift - drift[:, chosen].mean(axis=1, keepdims=True)
+            steady = self._steady(nodes.job[pair[:, 0]], theta, part, weight, fall)
             offers.append(Multipliers(steady, mu, label_mu[:, chosen].mean(axis=1), same))
         for end in (0, 1):
             kept = theta[:, [end, end]], mu[:, [end, end]]
             offers.append(Multipliers(*kept, label_mu[:, end], omega[:, end]))
         return offers
+
+    def _steady(self, job: Integers, theta: Floats, part: Floats, weight: Floats, fall: Floats) -> Floats:
+        """Let the sums over the groups fall by ``fall`` (N, 2, C); what is at its ceiling stays there."""
+        which = self.which[job]
+        least = self.ceilings[which][:, None] + HELD * self.batch.scale
+        steady = theta - weight * fall[:, :, None]
+        held = (np.minimum(theta, steady) <= least).any(axis=1)
+        for number, problem in enumerate(self.batch.problems):
+            here = np.flatnonzero((which == number) & held.any(axis=(1, 2)))
+            if len(here):
+                given = (theta[here], part[here], np.repeat(held[here, None], 2, axis=1), fall[here])
+                flat = (array.reshape(-1, *array.shape[2:]) for array in given)
+                steady[here] = rearranged(problem, *flat).reshape(theta[here].shape)
+        return steady
 
     @staticmethod
     def _inherited(cut: Intervals, parent: Integers, ends: Floats) -> Multipliers:
