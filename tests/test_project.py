@@ -85,7 +85,7 @@ LAYERS = [
         "orientation",
         "pieces",
     ],
-    ["conditional", "nearest_product", "rates_limits", "shares"],
+    ["conditional", "nearest_product", "odds_nodes", "odds_range", "odds_steady", "rates_limits", "shares"],
     ["rates_bounds", "rates_nearest", "rates_saddle", "witness"],
     ["answer", "attaining", "document", "rates_pieces", "rates_witness", "tree"],
     ["divergence_search", "parity", "search"],

@@ -167,7 +167,7 @@ class Search:
         return value
 
     def _solved(self, job: Integers, share: Floats, *, attain: bool = True, possible: bool = False) -> Nodes:
-        """Solve programs, and keep the distributions that attain more; are shares known to be ``possible``?"""
+        """Solve programs, and keep the distributions that attain more; ``possible`` says that all shares are so."""
         which, rho = self.which[job], self.rho[job]
         accuracy = max(BEST_ACCURACY, ROUGH_ACCURACY * self.tol / self.batch.scale)
         sought = possible | (share > self.likely[job, 0]) & (share < self.likely[job, 1])
@@ -313,13 +313,13 @@ class Search:
         which = self.which[job]
         least = self.ceilings[which][:, None] + HELD * self.batch.scale
         steady = theta - weight * fall[:, :, None]
-        held = (np.minimum(theta, steady) <= least).any(axis=1)
+        held: Booleans = np.logical_or.reduce(np.minimum(theta, steady) <= least, axis=1)
         for number, problem in enumerate(self.batch.problems):
             here = np.flatnonzero((which == number) & held.any(axis=(1, 2)))
             if len(here):
-                given = (theta[here], part[here], np.repeat(held[here, None], 2, axis=1), fall[here])
-                flat = (array.reshape(-1, *array.shape[2:]) for array in given)
-                steady[here] = rearranged(problem, *flat).reshape(theta[here].shape)
+                for end in (0, 1):
+                    old = theta[here, end]
+                    steady[here, end] = rearranged(problem, old, part[here, end], held[here], fall[here, end])
         return steady
 
     @staticmethod

@@ -1,9 +1,9 @@
 """Multipliers changed so that the levels of labels become what they should be, while the groups stay balanced.
 
 The bound looks at the largest of the groups' terms ``sum_y part_y p_i E_i[1 / (theta_i - v)]``, which are equal at the
-best multipliers. If the sums over the groups are to fall by given amounts, ``k_s`` of it in group s keeps them equal to
-first order, as long as no multiplier is held at its ceiling. If some are, a small linear system says what the others do:
-with slopes g of the terms and free cells m the changes ``m (a_y / g_sy + b_s)`` are the least that will do.
+best multipliers. If the sums over the groups are to fall by given amounts, ``k_s`` of it in group s keeps them equal
+to first order, as long as no multiplier is held at its ceiling. If some are, a small linear system says what the others
+do: with slopes g of the terms and free cells m the changes ``m (a_y / g_sy + b_s)`` are the least that will do.
 """
 
 from __future__ import annotations
