@@ -38,6 +38,13 @@ BALANCINGS = 2
 #: So close to its ceiling a multiplier is held by it, in units of the values.
 HELD = 1e-6
 
+#: Multipliers of the ball are limited to so many times the one where the value is largest: towards the ends of what is
+#: possible they grow without limit, though these serve as well there, and do not change so much between neighbours.
+STEEPER = 2.0
+
+#: A range of possible shares below this width is narrow; how fast the distances of shares from it grow.
+NARROW, GRADING = 0.05, 2.0
+
 #: Intervals are not cut any more below this width.
 SMALLEST = 2.0**-40
 
@@ -70,6 +77,8 @@ class Search:
         self.loss = np.full(len(self.which), -np.inf)
         self.witness: list[Witness | None] = [None] * len(self.which)
         self.likely = np.zeros((len(self.which), 2))
+        self.narrow = np.zeros(len(self.which), dtype=bool)
+        self.most = np.full(len(self.which), np.inf)
         self.range = share_range(self.batch.problems[0])
         self.limited = self.batch.problems[0].limited_within
         self.first: Nodes
@@ -112,13 +121,31 @@ class Search:
         problem, jobs = self.batch.problems[0], np.arange(len(self.which))
         near = float(self.batch.nearest[0].label_mass[list((problem.parts or ((0,),))[0])].sum())
         self.likely = possible_shares(problem, self.range.inner, near, self.rho)
+        self.narrow = np.diff(self.likely, axis=1)[:, 0] < NARROW
         between = self.likely[:, :1] + CHEBYSHEV * (self.likely[:, 1:] - self.likely[:, :1])
         self.first = self._solved(np.repeat(jobs, FIRST), between.ravel(), attain=False)
         best = self._solved(jobs, self._summits(), possible=True)
+        self.most = np.maximum(STEEPER * best.lam, 50.0 * self.batch.scale)
         ends = np.hstack([self.likely, np.tile(self.range.inner, (len(jobs), 1))])
-        outer = self._solved(np.repeat(jobs, 4), ends.ravel())
+        job, share = self._graded()
+        outer = self._solved(np.append(np.repeat(jobs, 4), job), np.append(ends.ravel(), share))
         nodes = self.first.joined(outer).joined(best).sorted()
         return self._beyond(nodes, 0).joined(self._beyond(nodes, 1)).joined(nodes).sorted()
+
+    def _graded(self) -> tuple[Integers, Floats]:
+        """Return shares on both sides of what is possible, at distances that grow by a factor, if that is narrow.
+
+        There multipliers prove that no distribution is in the ball, on intervals of about the size of the distance.
+        """
+        found: list[tuple[int, float]] = []
+        for job in np.flatnonzero(self.narrow).tolist():
+            low, high = self.likely[job].tolist()
+            for sign, start, end in ((-1.0, low, self.range.inner[0]), (1.0, high, self.range.inner[1])):
+                step = max(0.5 * (high - low), SMALLEST)
+                while step * GRADING < abs(end - start):
+                    found.append((job, start + sign * step))
+                    step *= GRADING
+        return np.array([job for job, _ in found], dtype=np.int64), np.array([share for _, share in found])
 
     def _beyond(self, nodes: Nodes, side: int) -> Nodes:
         """Return nodes for shares beyond what limits on labels allow: no distribution has them, and omega shows it.
@@ -171,17 +198,18 @@ class Search:
         which, rho = self.which[job], self.rho[job]
         accuracy = max(BEST_ACCURACY, ROUGH_ACCURACY * self.tol / self.batch.scale)
         sought = possible | (share > self.likely[job, 0]) & (share < self.likely[job, 1])
-        enough = np.where(sought, -np.inf, self._goal(job))
+        # In a narrow range of shares multipliers are large: those that are just enough at a share fail beside it.
+        enough = np.where(sought | self.narrow[job], -np.inf, self._goal(job))
         low, high = self.range.inner
         aside = min(0.5 * (high - low), max(1e-9, ASIDE * (high - low) if self.limited else 0.0))
-        found = self.batch.solve(which, rho, accuracy, np.clip(share, low + aside, high - aside), enough)
+        found = self.batch.solve(which, rho, accuracy, np.clip(share, low + aside, high - aside), enough, self.most[job])
         for number in range(len(self.batch.problems) if attain else 0):
             chosen = np.flatnonzero((which == number) & sought)
             if len(chosen):
                 self._adopt(job[chosen], self.batch.witnesses(number, rho[chosen], found, chosen, share[chosen]))
         label_mu = found.label_mu if self.limited else no_multipliers(len(job), self.batch.problems[0].labels)
         limits = found.group_mu, label_mu, found.omega
-        return Nodes(job, share, found.theta, found.group_share, *limits, np.ones(len(job), dtype=bool))
+        return Nodes(job, share, found.theta, found.lam, found.group_share, *limits, np.ones(len(job), dtype=bool))
 
     def _bound(self, problem: Problem, job: Integers, given: Multipliers, ends: Floats) -> Floats:
         """Return what multipliers prove on intervals."""
@@ -216,7 +244,8 @@ class Search:
             for part in (self.first.label_mu, self.first.omega)
         )
         limits = mu, np.maximum(label_mu, 0.0), omega
-        return Nodes(job, share, theta, np.maximum(k, 1e-9), *limits, np.zeros(len(job), dtype=bool))
+        unknown, none = np.full(len(job), np.nan), np.zeros(len(job), dtype=bool)
+        return Nodes(job, share, theta, unknown, np.maximum(k, 1e-9), *limits, none)
 
     def _balanced(self, job: Integers, share: Floats, theta: Floats) -> Floats:
         """Make the groups' terms of the bound equal, as at the best multipliers; levels stay (Newton's method).

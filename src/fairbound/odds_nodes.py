@@ -31,6 +31,7 @@ class Nodes(Rows):
     job: Integers
     share: Floats
     theta: Floats
+    lam: Floats
     group_share: Floats
     group_mu: Floats
     label_mu: Floats

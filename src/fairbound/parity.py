@@ -48,10 +48,12 @@ class Batch:
         accuracy: float,
         share: Floats | None = None,
         enough: Floats | None = None,
+        most: Floats | None = None,
     ) -> ConditionalSolution:
         """Solve problem ``which`` (N,) at each radius, with that ``share`` of the first part of the labels.
 
-        Problems whose bound is below ``enough`` are left early. Multipliers are in the user's units.
+        Problems whose bound is below ``enough`` are left early; no lam exceeds ``most``, if given. Multipliers are in
+        the user's units.
         """
         first, scale = self.problems[0], self.scale
         probability = np.stack([p.upper.probability for p in self.problems])
@@ -59,6 +61,7 @@ class Batch:
         ceiling = np.stack([p.ceiling for p in self.problems]) / scale
         parts = first.parts or ()
         chunk = max(1, BATCH_ATOMS // first.upper.probability.size)
+        cap = self._cap(which, rho) if most is None else np.minimum(self._cap(which, rho), most / scale)
         found = []
         for start in range(0, len(which), chunk):
             here = slice(start, start + chunk)
@@ -74,7 +77,7 @@ class Batch:
                 ceiling[index],
                 least_affinity(rho[here]),
                 np.full(len(index), -np.inf) if enough is None else enough[here] / scale,
-                self._cap(index, rho[here]),
+                cap[here],
                 part,
                 parts,
                 first.groups,
