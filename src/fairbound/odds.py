@@ -23,6 +23,7 @@ from fairbound.odds_steady import rearranged
 from fairbound.parity import BEST_ACCURACY, ROUGH_ACCURACY, Batch
 from fairbound.problem import Problem
 from fairbound.proof import ConditionalProof
+from fairbound.rounding import least_affinity
 from fairbound.witness import Witness, Witnesses
 
 #: At how many shares between the least and the largest possible one programs are solved at first; at how many the value
@@ -202,7 +203,9 @@ class Search:
         enough = np.where(sought | self.narrow[job], -np.inf, self._goal(job))
         low, high = self.range.inner
         aside = min(0.5 * (high - low), max(1e-9, ASIDE * (high - low) if self.limited else 0.0))
-        found = self.batch.solve(which, rho, accuracy, np.clip(share, low + aside, high - aside), enough, self.most[job])
+        found = self.batch.solve(
+            which, rho, accuracy, np.clip(share, low + aside, high - aside), enough, self.most[job]
+        )
         for number in range(len(self.batch.problems) if attain else 0):
             chosen = np.flatnonzero((which == number) & sought)
             if len(chosen):
@@ -238,26 +241,24 @@ class Search:
         )
         theta = least + theta
         k = np.einsum("ni,nis->ns", fall, self.first.group_share.reshape(shape[:3])[job])
-        theta, mu = self._balanced(job, share, theta), np.zeros((len(job), self.first.group_mu.shape[1]))
+        (theta, lam), mu = self._balanced(job, share, theta), np.zeros((len(job), self.first.group_mu.shape[1]))
         label_mu, omega = (
             np.einsum("ni,nir->nr", fall, part.reshape(len(self.which), FIRST, -1)[job])
             for part in (self.first.label_mu, self.first.omega)
         )
         limits = mu, np.maximum(label_mu, 0.0), omega
-        unknown, none = np.full(len(job), np.nan), np.zeros(len(job), dtype=bool)
-        return Nodes(job, share, theta, unknown, np.maximum(k, 1e-9), *limits, none)
+        return Nodes(job, share, theta, lam, np.maximum(k, 1e-9), *limits, np.zeros(len(job), dtype=bool))
 
-    def _balanced(self, job: Integers, share: Floats, theta: Floats) -> Floats:
+    def _balanced(self, job: Integers, share: Floats, theta: Floats) -> tuple[Floats, Floats]:
         """Make the groups' terms of the bound equal, as at the best multipliers; levels stay (Newton's method).
 
-        The largest of these terms counts, so an error in theta would otherwise enter the bound at first order.
+        The largest of these terms counts, so an error in theta would otherwise enter the bound at first order. Also
+        return the multiplier of the ball that belongs to them.
         """
-        theta = theta.copy()
+        theta, lam = theta.copy(), least_affinity(self.rho[job])
         for number, problem in enumerate(self.batch.problems):
             here = np.flatnonzero(self.which[job] == number)
-            atoms, part = problem.upper, np.empty((len(here), problem.labels.size))
-            for labels, much in zip(problem.parts or (), (share[here], 1.0 - share[here]), strict=True):
-                part[:, list(labels)] = much[:, None]
+            atoms, part = problem.upper, problem.part_share(share[here])
             found = np.maximum(theta[here], problem.ceiling + 1e-9 * self.batch.scale)
             for _ in range(BALANCINGS):
                 inverse = 1.0 / (found[..., None] - atoms.loss)
@@ -267,7 +268,8 @@ class Search:
                 change = (term.sum(axis=2) - level[:, None]) / slope
                 found = np.maximum(found + change[..., None], problem.ceiling + 0.1 * (found - problem.ceiling))
             theta[here] = found
-        return theta
+            lam[here] /= level
+        return theta, lam
 
     def _new(self, job: Integers, share: Floats, exact: Booleans) -> Nodes:
         """Return multipliers at new shares, interpolated where that is possible and enough."""
@@ -320,18 +322,27 @@ class Search:
         return Intervals(job, ends, bound, best.theta, best.group_mu, best.label_mu, best.omega)
 
     def _offers(self, nodes: Nodes, pair: Integers) -> list[Multipliers]:
-        """Return multipliers for intervals from those at their ends: moved so that the level stays, or kept."""
-        share, theta, k, mu = nodes.share[pair], nodes.theta[pair], nodes.group_share[pair], nodes.group_mu[pair]
-        label_mu, omega = nodes.label_mu[pair], nodes.omega[pair]
-        summed, weight = theta.sum(axis=2), (k / k.sum(axis=2, keepdims=True))[..., None]
-        part = self.batch.problems[0].part_share(share.ravel()).reshape(summed.shape)
+        """Return multipliers for intervals from those at their ends: moved so that the level stays, or kept.
+
+        They are first scaled to the same size, that of ``lam``: the best ones vary with it most, and it matters least.
+        """
+        job, share, theta, k = nodes.job[pair[:, 0]], nodes.share[pair], nodes.theta[pair], nodes.group_share[pair]
+        mu, label_mu, omega = nodes.group_mu[pair], nodes.label_mu[pair], nodes.omega[pair]
+        weight, least = (k / k.sum(axis=2, keepdims=True))[..., None], self.ceilings[self.which[job]][:, None]
+        part = self.batch.problems[0].part_share(share.ravel()).reshape(*share.shape, -1)
+        lam = np.maximum(nodes.lam[pair], 1e-9 * self.batch.scale)
         offers = []
         for chosen in (slice(None), slice(0, 1), slice(1, 2)):
-            same = omega[:, chosen].mean(axis=1)
-            drift = summed - part * same[:, None]  # what the label adds to the level
+            size = (lam[:, chosen].mean(axis=1, keepdims=True) / lam)[..., None]
+            scaled = least + size[..., None] * (theta - least)
+            same, price = ((size * array)[:, chosen].mean(axis=1) for array in (omega, label_mu))
+            drift = scaled.sum(axis=2) - part * same[:, None]  # what the label adds to the level
             fall = drift - drift[:, chosen].mean(axis=1, keepdims=True)
-            steady = self._steady(nodes.job[pair[:, 0]], theta, part, weight, fall)
-            offers.append(Multipliers(steady, mu, label_mu[:, chosen].mean(axis=1), same))
+            steady = self._steady(job, scaled, part, weight, fall)
+            if not self.batch.problems[0].groups.limited:
+                for end in (0, 1):
+                    steady[:, end] = self._balanced(job, share[:, end], steady[:, end])[0]
+            offers.append(Multipliers(steady, mu / size, price, same))
         for end in (0, 1):
             kept = theta[:, [end, end]], mu[:, [end, end]]
             offers.append(Multipliers(*kept, label_mu[:, end], omega[:, end]))
