@@ -43,6 +43,10 @@ HELD = 1e-6
 #: possible they grow without limit, though these serve as well there, and do not change so much between neighbours.
 STEEPER = 2.0
 
+#: No multipliers of the ball are larger than this, divided by the root of the affinity that the ball leaves to spare
+#: at the nearest distribution; less than the second number of that is rounding.
+LARGEST, NO_REACH = 3.0, 3e-9
+
 #: A range of possible shares below this width is narrow; how fast the distances of shares from it grow.
 NARROW, GRADING = 0.05, 2.0
 
@@ -79,7 +83,7 @@ class Search:
         self.witness: list[Witness | None] = [None] * len(self.which)
         self.likely = np.zeros((len(self.which), 2))
         self.narrow = np.zeros(len(self.which), dtype=bool)
-        self.most = np.full(len(self.which), np.inf)
+        self.most = self._largest_multipliers()
         self.range = share_range(self.batch.problems[0])
         self.limited = self.batch.problems[0].limited_within
         self.first: Nodes
@@ -117,16 +121,29 @@ class Search:
             intervals = intervals.take(kept).joined(self._between(nodes, cut, times))
         return []
 
+    def _largest_multipliers(self) -> Floats:
+        """Return limits on the multipliers of the ball: they grow like the inverse root of how far it reaches.
+
+        At the nearest distribution itself there is no limit but what floats can bear.
+        """
+        return LARGEST * self.batch.scale / np.sqrt(np.maximum(self._reach(), NO_REACH))
+
+    def _reach(self) -> Floats:
+        """Return how much affinity the ball leaves to spare at the nearest distribution."""
+        nearest = 1.0 - np.square([near.distance for near in self.batch.nearest])
+        return nearest[self.which] - least_affinity(self.rho)
+
     def _start(self) -> Nodes:
         """Solve at the ends of all shares, at some that are possible, and where the value is largest."""
         problem, jobs = self.batch.problems[0], np.arange(len(self.which))
         near = float(self.batch.nearest[0].label_mass[list((problem.parts or ((0,),))[0])].sum())
-        self.likely = possible_shares(problem, self.range.inner, near, self.rho)
+        least = least_affinity(self.rho) - np.maximum(NO_REACH - self._reach(), 0.0)
+        self.likely = possible_shares(problem, self.range.inner, near, least)
         self.narrow = np.diff(self.likely, axis=1)[:, 0] < NARROW
         between = self.likely[:, :1] + CHEBYSHEV * (self.likely[:, 1:] - self.likely[:, :1])
         self.first = self._solved(np.repeat(jobs, FIRST), between.ravel(), attain=False)
         best = self._solved(jobs, self._summits(), possible=True)
-        self.most = np.maximum(STEEPER * best.lam, 50.0 * self.batch.scale)
+        self.most = np.minimum(self.most, np.maximum(STEEPER * best.lam, 50.0 * self.batch.scale))
         ends = np.hstack([self.likely, np.tile(self.range.inner, (len(jobs), 1))])
         job, share = self._graded()
         outer = self._solved(np.append(np.repeat(jobs, 4), job), np.append(ends.ravel(), share))
@@ -198,6 +215,8 @@ class Search:
         """Solve programs, and keep the distributions that attain more; ``possible`` says that all shares are so."""
         which, rho = self.which[job], self.rho[job]
         accuracy = max(BEST_ACCURACY, ROUGH_ACCURACY * self.tol / self.batch.scale)
+        if self.narrow[job].any():  # where multipliers are large, so are the effects of their errors
+            accuracy = BEST_ACCURACY
         sought = possible | (share > self.likely[job, 0]) & (share < self.likely[job, 1])
         # In a narrow range of shares multipliers are large: those that are just enough at a share fail beside it.
         enough = np.where(sought | self.narrow[job], -np.inf, self._goal(job))

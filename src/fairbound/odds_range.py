@@ -11,7 +11,7 @@ from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.limited import solve_limited
 from fairbound.marginals import MarginalSet, usable
 from fairbound.problem import Problem
-from fairbound.rounding import least_affinity, lowered
+from fairbound.rounding import lowered
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows
 
 #: How closely the shares that are possible at all are found, and rounds for each trial (it only guides the search).
@@ -113,13 +113,13 @@ def _affinity(problem: Problem, share: Floats) -> Floats:
     return np.linalg.norm(pull, axis=1)
 
 
-def possible_shares(problem: Problem, ends: tuple[float, float], near: float, rho: Floats) -> Floats:
-    """Return about where the shares end that a distribution in the ball can have, shape (N, 2), by bisection.
+def possible_shares(problem: Problem, ends: tuple[float, float], near: float, least: Floats) -> Floats:
+    """Return about where the shares end that a distribution of so much affinity has, shape (N, 2), by bisection.
 
     ``near`` is a share that is possible.
     """
-    tau = np.tile(least_affinity(rho), 2)
-    inside, outside = np.full(len(tau), near), np.repeat(ends, len(rho))
+    tau = np.tile(least, 2)
+    inside, outside = np.full(len(tau), near), np.repeat(ends, len(least))
     for _ in range(HALVINGS):
         middle = 0.5 * (inside + outside)
         possible = _affinity(problem, middle) >= tau

@@ -21,7 +21,7 @@ from fairbound.rounding import UNIT
 from fairbound.witness import Witness
 
 #: A limit on how often a better factor is looked for; by how much it is lowered until it is proved, in tolerances.
-TRIALS, LOWERINGS = 12, (0.3, 0.9, 10.0, 1e3, 1e5)
+TRIALS, LOWERINGS = 12, (0.3, 0.9, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4, 1e5)
 
 
 def ratio_answers(
