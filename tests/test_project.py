@@ -86,7 +86,7 @@ LAYERS = [
         "pieces",
     ],
     ["conditional", "nearest_product", "odds_nodes", "odds_range", "odds_steady", "rates_limits", "shares"],
-    ["rates_bounds", "rates_nearest", "rates_saddle", "witness"],
+    ["odds_offers", "rates_bounds", "rates_nearest", "rates_saddle", "witness"],
     ["answer", "attaining", "document", "rates_pieces", "rates_witness", "tree"],
     ["divergence_search", "parity", "search"],
     ["odds", "rates_search", "ratios"],

@@ -18,10 +18,9 @@ from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.bounds import conditional_bound
 from fairbound.marginals import no_multipliers
 from fairbound.odds_nodes import Intervals, Multipliers, Nodes
+from fairbound.odds_offers import Offers
 from fairbound.odds_range import possible_shares, share_range
-from fairbound.odds_steady import rearranged
 from fairbound.parity import BEST_ACCURACY, ROUGH_ACCURACY, Batch
-from fairbound.problem import Problem
 from fairbound.proof import ConditionalProof
 from fairbound.rounding import least_affinity
 from fairbound.witness import Witness, Witnesses
@@ -32,12 +31,6 @@ FIRST, LOOKS, CLOSER, MOST = 7, 8, 4, 8
 
 #: In so many rounds multipliers at new shares are interpolated from the first ones instead of solving for them.
 INTERPOLATED = 2
-
-#: Newton steps that correct interpolated multipliers.
-BALANCINGS = 2
-
-#: So close to its ceiling a multiplier is held by it, in units of the values.
-HELD = 1e-6
 
 #: Multipliers of the ball are limited to so many times the one where the value is largest: towards the ends of what is
 #: possible they grow without limit, though these serve as well there, and do not change so much between neighbours.
@@ -88,6 +81,7 @@ class Search:
         self.limited = self.batch.problems[0].limited_within
         self.first: Nodes
         self.ceilings = np.stack([problem.ceiling for problem in self.batch.problems])
+        self.offers = Offers(self.batch.problems, self.which, self.rho, self.batch.scale)
 
     def run(self) -> list[Answer]:
         """Cut until every gap is closed or the budget is used up."""
@@ -126,7 +120,7 @@ class Search:
 
         At the nearest distribution itself there is no limit but what floats can bear.
         """
-        return LARGEST * self.batch.scale / np.sqrt(np.maximum(self._reach(), NO_REACH))
+        return LARGEST * self.batch.scale / np.sqrt(np.maximum(0.01 * self._reach(), NO_REACH))
 
     def _reach(self) -> Floats:
         """Return how much affinity the ball leaves to spare at the nearest distribution."""
@@ -143,7 +137,8 @@ class Search:
         between = self.likely[:, :1] + CHEBYSHEV * (self.likely[:, 1:] - self.likely[:, :1])
         self.first = self._solved(np.repeat(jobs, FIRST), between.ravel(), attain=False)
         best = self._solved(jobs, self._summits(), possible=True)
-        self.most = np.minimum(self.most, np.maximum(STEEPER * best.lam, 50.0 * self.batch.scale))
+        limit = np.where(self.narrow, np.maximum(STEEPER * best.lam, 50.0 * self.batch.scale), np.inf)
+        self.most = np.minimum(self.most, limit)
         ends = np.hstack([self.likely, np.tile(self.range.inner, (len(jobs), 1))])
         job, share = self._graded()
         outer = self._solved(np.append(np.repeat(jobs, 4), job), np.append(ends.ravel(), share))
@@ -202,14 +197,9 @@ class Search:
 
     def _values(self, nodes: Nodes) -> Floats:
         """Return what the multipliers prove at their own shares: about the largest values there."""
-        value = np.empty(len(nodes.job))
-        for number, problem in enumerate(self.batch.problems):
-            here = np.flatnonzero(self.which[nodes.job] == number)
-            theta, share = np.maximum(nodes.theta[here], problem.ceiling), nodes.share[here]
-            theta, mu, ends = (part[:, None].repeat(2, axis=1) for part in (theta, nodes.group_mu[here], share))
-            given = Multipliers(theta, mu, nodes.label_mu[here], nodes.omega[here])
-            value[here] = self._bound(problem, nodes.job[here], given, ends)
-        return value
+        theta = np.maximum(nodes.theta, self.ceilings[self.which[nodes.job]])
+        theta, mu, ends = (part[:, None].repeat(2, axis=1) for part in (theta, nodes.group_mu, nodes.share))
+        return self._bound(nodes.job, Multipliers(theta, mu, nodes.label_mu, nodes.omega), ends)
 
     def _solved(self, job: Integers, share: Floats, *, attain: bool = True, possible: bool = False) -> Nodes:
         """Solve programs, and keep the distributions that attain more; ``possible`` says that all shares are so."""
@@ -233,10 +223,17 @@ class Search:
         limits = found.group_mu, label_mu, found.omega
         return Nodes(job, share, found.theta, found.lam, found.group_share, *limits, np.ones(len(job), dtype=bool))
 
-    def _bound(self, problem: Problem, job: Integers, given: Multipliers, ends: Floats) -> Floats:
+    def _bound(self, job: Integers, given: Multipliers, ends: Floats) -> Floats:
         """Return what multipliers prove on intervals."""
-        omega = given.omega if self.limited else None
-        return conditional_bound(problem, self.rho[job], given.theta, given.group_mu, given.label_mu, ends, omega)
+        value, which = np.empty(len(job)), self.which[job]
+        for number, problem in enumerate(self.batch.problems):
+            here = np.flatnonzero(which == number) if len(self.batch.problems) > 1 else np.arange(len(job))
+            if len(here):
+                own = given.take(here)
+                omega = own.omega if self.limited else None
+                limits = own.group_mu, own.label_mu, ends[here], omega
+                value[here] = conditional_bound(problem, self.rho[job[here]], own.theta, *limits)
+        return value
 
     def _interpolated(self, job: Integers, share: Floats) -> Nodes:
         """Return multipliers between the first ones, by the polynomial through all of them (barycentric formula).
@@ -260,35 +257,13 @@ class Search:
         )
         theta = least + theta
         k = np.einsum("ni,nis->ns", fall, self.first.group_share.reshape(shape[:3])[job])
-        (theta, lam), mu = self._balanced(job, share, theta), np.zeros((len(job), self.first.group_mu.shape[1]))
+        (theta, lam), mu = self.offers.balanced(job, share, theta), np.zeros((len(job), self.first.group_mu.shape[1]))
         label_mu, omega = (
             np.einsum("ni,nir->nr", fall, part.reshape(len(self.which), FIRST, -1)[job])
             for part in (self.first.label_mu, self.first.omega)
         )
         limits = mu, np.maximum(label_mu, 0.0), omega
         return Nodes(job, share, theta, lam, np.maximum(k, 1e-9), *limits, np.zeros(len(job), dtype=bool))
-
-    def _balanced(self, job: Integers, share: Floats, theta: Floats) -> tuple[Floats, Floats]:
-        """Make the groups' terms of the bound equal, as at the best multipliers; levels stay (Newton's method).
-
-        The largest of these terms counts, so an error in theta would otherwise enter the bound at first order. Also
-        return the multiplier of the ball that belongs to them.
-        """
-        theta, lam = theta.copy(), least_affinity(self.rho[job])
-        for number, problem in enumerate(self.batch.problems):
-            here = np.flatnonzero(self.which[job] == number)
-            atoms, part = problem.upper, problem.part_share(share[here])
-            found = np.maximum(theta[here], problem.ceiling + 1e-9 * self.batch.scale)
-            for _ in range(BALANCINGS):
-                inverse = 1.0 / (found[..., None] - atoms.loss)
-                term = (atoms.probability * inverse).sum(axis=3) * part[:, None]
-                slope = ((atoms.probability * inverse**2).sum(axis=3) * part[:, None]).sum(axis=2)
-                level = (term.sum(axis=2) / slope).sum(axis=1) / (1.0 / slope).sum(axis=1)
-                change = (term.sum(axis=2) - level[:, None]) / slope
-                found = np.maximum(found + change[..., None], problem.ceiling + 0.1 * (found - problem.ceiling))
-            theta[here] = found
-            lam[here] /= level
-        return theta, lam
 
     def _new(self, job: Integers, share: Floats, exact: Booleans) -> Nodes:
         """Return multipliers at new shares, interpolated where that is possible and enough."""
@@ -325,77 +300,20 @@ class Search:
         first = nodes.places(cut.job, cut.ends[:, 0])[parent] + place
         pair = np.stack([first, first + 1], axis=1)
         ends, job = nodes.share[pair], cut.job[parent]
-        offers = [*self._offers(nodes, pair), self._inherited(cut, parent, ends)]
-        bound, best = np.full(len(job), np.inf), offers[0].take(np.arange(len(job)))
-        for number, problem in enumerate(self.batch.problems):
-            chosen = np.flatnonzero(self.which[job] == number)
-            for offered in (*offers, *self._plain(problem, offers[0])):
-                held = offered.take(chosen)
-                np.maximum(held.theta, problem.ceiling, out=held.theta)
-                value = self._bound(problem, job[chosen], held, ends[chosen])
-                better = value <= bound[chosen]
-                bound[chosen[better]] = value[better]
-                for field in fields(best):
-                    getattr(best, field.name)[chosen[better]] = getattr(held, field.name)[better]
-                chosen = chosen[bound[chosen] > self._goal(job[chosen]) + 0.9 * self.tol]
+        bound, best = np.full(len(job), np.inf), cut.multipliers.take(parent)
+        open_ = np.arange(len(job))
+        for offer in self.offers.each():
+            offered = offer(nodes, pair[open_], cut, parent[open_])
+            np.maximum(offered.theta, self.ceilings[self.which[job[open_]]][:, None], out=offered.theta)
+            value = self._bound(job[open_], offered, ends[open_])
+            better = value <= bound[open_]
+            bound[open_[better]] = value[better]
+            for field in fields(best):
+                getattr(best, field.name)[open_[better]] = getattr(offered, field.name)[better]
+            open_ = open_[bound[open_] > self._goal(job[open_]) + 0.9 * self.tol]
+            if not len(open_):
+                break
         return Intervals(job, ends, bound, best.theta, best.group_mu, best.label_mu, best.omega)
-
-    def _offers(self, nodes: Nodes, pair: Integers) -> list[Multipliers]:
-        """Return multipliers for intervals from those at their ends: moved so that the level stays, or kept.
-
-        They are first scaled to the same size, that of ``lam``: the best ones vary with it most, and it matters least.
-        """
-        job, share, theta, k = nodes.job[pair[:, 0]], nodes.share[pair], nodes.theta[pair], nodes.group_share[pair]
-        mu, label_mu, omega = nodes.group_mu[pair], nodes.label_mu[pair], nodes.omega[pair]
-        weight, least = (k / k.sum(axis=2, keepdims=True))[..., None], self.ceilings[self.which[job]][:, None]
-        part = self.batch.problems[0].part_share(share.ravel()).reshape(*share.shape, -1)
-        lam = np.maximum(nodes.lam[pair], 1e-9 * self.batch.scale)
-        offers = []
-        for chosen in (slice(None), slice(0, 1), slice(1, 2)):
-            size = (lam[:, chosen].mean(axis=1, keepdims=True) / lam)[..., None]
-            scaled = least + size[..., None] * (theta - least)
-            same, price = ((size * array)[:, chosen].mean(axis=1) for array in (omega, label_mu))
-            drift = scaled.sum(axis=2) - part * same[:, None]  # what the label adds to the level
-            fall = drift - drift[:, chosen].mean(axis=1, keepdims=True)
-            steady = self._steady(job, scaled, part, weight, fall)
-            if not self.batch.problems[0].groups.limited:
-                for end in (0, 1):
-                    steady[:, end] = self._balanced(job, share[:, end], steady[:, end])[0]
-            offers.append(Multipliers(steady, mu / size, price, same))
-        for end in (0, 1):
-            kept = theta[:, [end, end]], mu[:, [end, end]]
-            offers.append(Multipliers(*kept, label_mu[:, end], omega[:, end]))
-        return offers
-
-    def _steady(self, job: Integers, theta: Floats, part: Floats, weight: Floats, fall: Floats) -> Floats:
-        """Let the sums over the groups fall by ``fall`` (N, 2, C); what is at its ceiling stays there."""
-        which = self.which[job]
-        least = self.ceilings[which][:, None] + HELD * self.batch.scale
-        steady = theta - weight * fall[:, :, None]
-        held: Booleans = np.logical_or.reduce(np.minimum(theta, steady) <= least, axis=1)
-        for number, problem in enumerate(self.batch.problems):
-            here = np.flatnonzero((which == number) & held.any(axis=(1, 2)))
-            if len(here):
-                for end in (0, 1):
-                    old = theta[here, end]
-                    steady[here, end] = rearranged(problem, old, part[here, end], held[here], fall[here, end])
-        return steady
-
-    @staticmethod
-    def _inherited(cut: Intervals, parent: Integers, ends: Floats) -> Multipliers:
-        """Return the multipliers of the interval that was cut."""
-        old, whole = cut.multipliers.take(parent), cut.ends[parent]
-        width = whole[:, 1] - whole[:, 0]
-        at = ((ends - whole[:, :1]) / np.where(width > 0, width, 1.0)[:, None])[..., None, None]
-        with np.errstate(invalid="ignore"):
-            between = (1.0 - at) * old.theta[:, :1] + at * old.theta[:, 1:]
-        return replace(old, theta=np.where(np.isfinite(old.theta[:, :1]), between, np.inf))
-
-    def _plain(self, problem: Problem, offered: Multipliers) -> list[Multipliers]:
-        """Return the ceilings for multipliers, the best ones where the ball gains nothing."""
-        theta, mu = np.broadcast_to(problem.ceiling, offered.theta.shape), np.zeros_like(offered.group_mu)
-        none = Multipliers(theta, mu, np.zeros_like(offered.label_mu), np.zeros_like(offered.omega))
-        return [none, replace(offered, theta=theta)] if self.limited else [none]
 
     def _cuts(self, pieces: Intervals) -> tuple[Integers, Integers]:
         """Return which intervals to cut and into how many: those that keep the gap open, within the budget."""
