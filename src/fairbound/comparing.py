@@ -35,10 +35,12 @@ class Compared:
         return objective_problem(self.population, self.objective, self.plain, self.shift, self.support, factor)
 
 
-def compare(asked: Sequence[Compared], rhos: Sequence[Floats], tol: float, budget: int) -> list[list[Answer]]:
+def compare(
+    asked: Sequence[Compared], rhos: Sequence[Floats], tol: float, budget: int, known: Floats | None = None
+) -> list[list[Answer]]:
     """Answer each objective at its own radii; all are of one kind (ratios, or means over the same parts of labels).
 
-    The bounds at a radius are as tight as their largest one needs.
+    The bounds at a radius are as tight as their largest one needs, or as what is ``known`` to be attained by others.
     """
     first = asked[0].objective
     if first.ratio:
@@ -50,9 +52,13 @@ def compare(asked: Sequence[Compared], rhos: Sequence[Floats], tol: float, budge
     which = np.repeat(np.arange(len(asked)), [len(rho) for rho in rhos])
     rho = np.concatenate(list(rhos))
     team = np.concatenate([np.arange(len(one)) for one in rhos])
+    known = np.full(max(len(one) for one in rhos), -np.inf) if known is None else known
     answers = at_ceiling(batch, which, rho)
     # Only the largest value at each radius counts: where one is as large as can be, no other has to be bounded closely.
     hopeless = {int(team[index]) for index, answer in enumerate(answers) if answer is not None}
+    hopeless |= set(
+        np.flatnonzero(known >= max(one.plain.ceiling.max() for one in asked) - 1e-9 * batch.scale).tolist()
+    )
     for number, one in enumerate(asked):
         rest = [i for i in np.flatnonzero(which == number) if answers[i] is None and int(team[i]) in hopeless]
         for index, answer in zip(rest, unproved(batch, number, rho[rest], one.nearest), strict=True):
@@ -62,7 +68,7 @@ def compare(asked: Sequence[Compared], rhos: Sequence[Floats], tol: float, budge
         found = (
             parity_answers(batch, which[left], rho[left], tol)
             if first.label is None
-            else odds_answers(batch, which[left], rho[left], team[left], tol, budget)
+            else odds_answers(batch, which[left], rho[left], team[left], tol, budget, known)
         )
         for index, answer in zip(left, found, strict=True):
             answers[index] = answer

@@ -60,7 +60,8 @@ BARYCENTRIC = np.sin(_ANGLES) * (-1.0) ** np.arange(FIRST)
 class Search:
     """A search for problem ``which`` (N,) of a batch at each radius.
 
-    Of the jobs of one ``team`` only the largest value counts, so none of them needs a bound below what another attains.
+    Of the jobs of one ``team`` only the largest value counts, so none of them needs a bound below what another attains,
+    or below what is ``known`` of the team to be attained elsewhere.
     """
 
     batch: Batch
@@ -69,6 +70,7 @@ class Search:
     team: Integers
     tol: float
     budget: int
+    known: Floats
 
     def __post_init__(self) -> None:
         """Start with no distribution at all."""
@@ -282,7 +284,7 @@ class Search:
 
     def _goal(self, job: Integers) -> Floats:
         """Return what is attained by the best of each job's team."""
-        best = np.full(int(self.team.max()) + 1, -np.inf)
+        best = self.known.copy()
         np.maximum.at(best, self.team, self.loss)
         return best[self.team[job]]
 
@@ -340,9 +342,11 @@ class Search:
         return Answer(float(pieces.bound.max()), witness, proof)
 
 
-def odds_answers(batch: Batch, which: Integers, rho: Floats, team: Integers, tol: float, budget: int) -> list[Answer]:
+def odds_answers(
+    batch: Batch, which: Integers, rho: Floats, team: Integers, tol: float, budget: int, known: Floats
+) -> list[Answer]:
     """Answer for problem ``which`` (N,) at each radius; ``budget`` limits the number of intervals of each.
 
-    The bounds of one ``team`` are as tight as their largest one needs.
+    The bounds of one ``team`` are as tight as their largest one needs, or what is ``known`` to be attained by others.
     """
-    return Search(batch, which, rho, team, tol, budget).run()
+    return Search(batch, which, rho, team, tol, budget, known).run()
