@@ -15,7 +15,7 @@ from fairbound.odds import odds_answers
 from fairbound.parity import Batch, at_ceiling, parity_answers, unproved
 from fairbound.population import Population
 from fairbound.problem import Problem
-from fairbound.ratios import ratio_answers
+from fairbound.ratios import attained_ratio, ratio_answers
 from fairbound.values import objective_problem
 
 
@@ -44,10 +44,7 @@ def compare(
     """
     first = asked[0].objective
     if first.ratio:
-        return [
-            ratio_answers(one.problem, one.nearest, (one.objective.plus, one.objective.minus or 0), rho, tol)
-            for one, rho in zip(asked, rhos, strict=True)
-        ]
+        return _ratios(asked, rhos, tol)
     batch = Batch([one.problem() for one in asked], [one.nearest for one in asked])
     which = np.repeat(np.arange(len(asked)), [len(rho) for rho in rhos])
     rho = np.concatenate(list(rhos))
@@ -77,3 +74,15 @@ def compare(
     tops = [float(one.plain.ceiling.max()) for one in asked]
     done = iter([replace(a, bound=min(a.bound, tops[n])) for n, a in zip(which, answers, strict=True) if a is not None])
     return [[next(done) for _ in rho] for rho in rhos]
+
+
+def _ratios(asked: Sequence[Compared], rhos: Sequence[Floats], tol: float) -> list[list[Answer]]:
+    """Answer for ratios, one pair of groups after the other: only the smallest ratio at each radius counts."""
+    found: list[list[Answer]] = []
+    smallest = np.ones(len(rhos[0]))  # of two groups one has the smaller mean
+    for one, rho in zip(asked, rhos, strict=True):
+        groups = one.objective.plus, one.objective.minus or 0
+        found.append(ratio_answers(one.problem, one.nearest, groups, rho, tol, smallest))
+        plain = one.problem()
+        smallest = np.minimum(smallest, [attained_ratio(plain, answer.witness, groups) for answer in found[-1]])
+    return found
