@@ -70,11 +70,12 @@ class Offers:
                 weighed = atoms.probability * inverse
                 term = (weighed.sum(axis=3) * weight).sum(axis=2)
                 slope = ((weighed * inverse).sum(axis=3) * weight).sum(axis=2)
-                level = (term / slope).sum(axis=1) / (1.0 / slope).sum(axis=1)
-                change = (term - level[:, None]) / slope
+                pace = np.where(slope > 0, 1.0 / np.where(slope > 0, slope, 1.0), 0.0)  # a group without rows stays
+                level = (term * pace).sum(axis=1) / np.maximum(pace.sum(axis=1), 1e-300)
+                change = (term - level[:, None]) * pace
                 found = np.maximum(found + change[..., None], problem.ceiling + 0.1 * (found - problem.ceiling))
             theta[here] = found
-            lam[here] /= level
+            lam[here] /= np.maximum(level, 1e-300)
         return theta, lam
 
     def _steady(self, chosen: slice, nodes: Nodes, pair: Integers, cut: Intervals, parent: Integers) -> Multipliers:

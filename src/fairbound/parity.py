@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,10 @@ BATCH_ATOMS = 1_000_000
 #: How closely programs are solved: at first, relative to the tolerance, and at best.
 ROUGH_ACCURACY = 1e-4
 BEST_ACCURACY = 1e-14
+
+#: What is tried where the gap stays open: how closely to solve, and limits on the multiplier of the ball, in units of
+#: the values. At the nearest distribution itself it has no best value, and solvers come to grief without a limit.
+FURTHER = ((BEST_ACCURACY, np.inf), (1e-18, 1e6), (1e-18, 1e5))
 
 
 @dataclass(frozen=True)
@@ -161,16 +165,24 @@ def parity_answers(batch: Batch, which: Integers, rho: Floats, tol: float) -> li
     """
     rough = max(BEST_ACCURACY, ROUGH_ACCURACY * tol / batch.scale)
     answers = _solved(batch, which, rho, rough)
-    again = np.array([i for i, a in enumerate(answers) if a.bound - a.witness.loss > 0.5 * tol], dtype=np.int64)
-    if len(again) and rough > BEST_ACCURACY:
-        for index, better in zip(again, _solved(batch, which[again], rho[again], BEST_ACCURACY), strict=True):
-            kept = answers[index]
-            answers[index] = better if better.bound - better.witness.loss < kept.bound - kept.witness.loss else kept
+    for accuracy, limit in FURTHER:
+        again = np.array([i for i, a in enumerate(answers) if a.bound - a.witness.loss > 0.5 * tol], dtype=np.int64)
+        if not len(again):
+            break
+        most = np.full(len(again), limit * batch.scale)
+        for index, other in zip(again, _solved(batch, which[again], rho[again], accuracy, most), strict=True):
+            answers[index] = _better(answers[index], other)
     return answers
 
 
-def _solved(batch: Batch, which: Integers, rho: Floats, accuracy: float) -> list[Answer]:
-    found = batch.solve(which, rho, accuracy)
+def _better(first: Answer, second: Answer) -> Answer:
+    """Return the smaller bound, and the worse distribution, of two answers to the same question."""
+    low, high = (first, second) if first.bound <= second.bound else (second, first)
+    return replace(low, witness=max(low.witness, high.witness, key=lambda witness: witness.loss))
+
+
+def _solved(batch: Batch, which: Integers, rho: Floats, accuracy: float, most: Floats | None = None) -> list[Answer]:
+    found = batch.solve(which, rho, accuracy, most=most)
     answers: dict[int, Answer] = {}
     for number, problem in enumerate(batch.problems):
         chosen = np.flatnonzero(which == number)
