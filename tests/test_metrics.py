@@ -297,7 +297,7 @@ def test_values_of_fairlearn_at_radius_zero(groups: int, shift: Any, seed: int) 
         certificate = certify(population, 0.0, shift=shift, budget=200, metric=metric)  # type: ignore[arg-type]
         agrees(certificate, value, off=1e-9, search=1e-9)
         # Multipliers grow without limit towards the nearest distribution.
-        assert certificate.gap <= (3e-4 if metric in BY_LABEL else 6e-5)
+        assert certificate.gap <= (1e-4 if metric in BY_LABEL else 1e-5)
     for chosen in range(groups):
         one = certify(population, 0.0, shift=shift, metric="selection_rate", group=chosen)
         agrees(one, rates[chosen], off=1e-9, search=1e-9)
@@ -308,10 +308,11 @@ def test_tight_up_to_the_nearest_distribution(metric: str) -> None:
     """The ball is then almost a point, and the best multipliers are huge: thousands, and at the point itself none."""
     for seed in range(6):
         population = random_table(np.random.default_rng(40 + seed), *SHAPES[(0, 2, 1)[seed % 3]], "predictions")
-        for excess, gap in ((0.0, 3e-4), (1e-8, 2e-4), (1e-6, 1e-5), (1e-5, 1e-5), (1e-4, 1e-6)):
+        for excess in (0.0, 1e-8, 1e-6, 1e-5, 1e-4):
             rho = radius(population, excess)
             certificate = certify(population, rho, budget=200, **named(metric))
-            assert 0 <= certificate.gap <= gap, (seed, excess, certificate)
+            allowed = 1e-6 if excess >= 1e-6 else 1.2e-4 if metric in BY_LABEL else 1e-5
+            assert 0 <= certificate.gap <= allowed, (seed, excess, certificate)
             if excess == 1e-6:
                 assert verify(certificate.to_json()).valid
                 climb = members(population, metric, rho, "general", seed)

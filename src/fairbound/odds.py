@@ -40,8 +40,9 @@ STEEPER = 2.0
 #: at the nearest distribution; less than the second number of that is rounding.
 LARGEST, NO_REACH = 3.0, 3e-9
 
-#: A range of possible shares below this width is narrow; how fast the distances of shares from it grow.
-NARROW, GRADING = 0.05, 2.0
+#: A range of possible shares below this width is narrow; how fast the distances of shares from it grow; how closely
+#: programs are solved then.
+NARROW, GRADING, NARROW_ACCURACY = 0.05, 2.0, 1e-16
 
 #: Intervals are not cut any more below this width.
 SMALLEST = 2.0**-40
@@ -208,7 +209,7 @@ class Search:
         which, rho = self.which[job], self.rho[job]
         accuracy = max(BEST_ACCURACY, ROUGH_ACCURACY * self.tol / self.batch.scale)
         if self.narrow[job].any():  # where multipliers are large, so are the effects of their errors
-            accuracy = BEST_ACCURACY
+            accuracy = NARROW_ACCURACY
         sought = possible | (share > self.likely[job, 0]) & (share < self.likely[job, 1])
         # In a narrow range of shares multipliers are large: those that are just enough at a share fail beside it.
         enough = np.where(sought | self.narrow[job], -np.inf, self._goal(job))
