@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairbound.arrays import Booleans, Floats
-from fairbound.problem import Problem
+from fairbound.problem import Atoms, Problem
 from fairbound.rounding import least_affinity, lowered, margin, raised
 
 #: Relative accuracy, in roundings, of the class probabilities that a population hands over.
@@ -148,15 +148,15 @@ def conditional_bound(
     """
     parts = problem.parts or ()
     probability = problem.upper.probability
-    present = probability > 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        gap = np.where(present, np.maximum(theta[..., None] - problem.upper.loss, 0.0), 1.0)
-        terms = np.where(present, probability / gap, 0.0).sum(axis=4)
+        terms = _terms(problem.upper, theta)
         roundings = probability.size + PROBABILITY_ROUNDINGS + 12
         pull = [raised(terms[..., part].sum(axis=3) + LEAST, roundings) for part in parts]  # (N, 1 or 2, S) each
         total = pull[0]
         if ends is not None:
-            low = [lowered(h, 2 * roundings + 8) for h in pull]
+            # The rise counts, so raising the values of both ends is not enough: at the start they are lowered instead.
+            least = terms if problem.upper.places > 1 else _terms(problem.lower, theta)
+            low = [lowered(least[..., part].sum(axis=3), 2 * roundings + 8) for part in parts]
             more = (pull[1][:, 1] + pull[0][:, 0]) - (low[1][:, 0] + low[0][:, 1])
             more = more + margin(pull[1].sum(axis=1) + pull[0].sum(axis=1), 4)
             bent = raised(np.maximum(more, 0.0) * (ends[:, 1:] - ends[:, :1]) * 0.25, 8)
@@ -179,6 +179,13 @@ def conditional_bound(
     if omega is not None:
         held = held & (np.abs(omega) < MOST).all(axis=1)
     return np.where(held, bound, np.inf)
+
+
+def _terms(atoms: Atoms, theta: Floats) -> Floats:
+    """Return ``p_i E_i[1 / (theta_i - v)]`` of every cell; infinite where theta does not exceed a value."""
+    present = atoms.probability > 0
+    gap = np.where(present, np.maximum(theta[..., None] - atoms.loss, 0.0), 1.0)
+    return np.where(present, atoms.probability / gap, 0.0).sum(axis=4)
 
 
 def _levels_of_parts(
