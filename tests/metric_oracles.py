@@ -127,8 +127,12 @@ class Program:
         weight: Floats,
         skews: tuple[float | None, float | None] = (None, None),
         least: tuple[float, float] = (0.0, 0.0),
+        label_rows: tuple[Floats, Floats] | None = None,
     ) -> None:
-        """Limit the differences between group shares and between label shares, and both from below."""
+        """Limit the differences between group shares and between label shares, and both from below.
+
+        ``label_rows`` are more limits on label shares, a matrix and a right side.
+        """
         self.cells, self.shape = cells, cells.probability.shape[:2]
         s, c = self.shape
         place = np.argwhere(cells.probability > 0)
@@ -159,6 +163,8 @@ class Program:
         for skew, first, count in ((skews[0], 0, s), (skews[1], s, c)):
             for a, b in permutations(range(count), 2) if skew is not None else ():
                 row([(first + a, 1.0), (first + b, -1.0)], float(skew or 0.0))
+        for entries, right in zip(*label_rows, strict=True) if label_rows is not None else ():
+            row([(s + y, float(entry)) for y, entry in enumerate(entries)], float(right))
         root = np.sqrt(cells.probability[tuple(place.T)])
         self.affinity_row = row([(z + n, -root[n]) for n in range(self.seen)], 0.0)
         self.linear = len(self.right) - self.equalities
@@ -196,7 +202,7 @@ class Program:
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
         nothing = sparse.csc_matrix((self.size, self.size))
         solution = clarabel.DefaultSolver(nothing, self.cost, matrix, right, cones, settings).solve()
-        return -float(solution.obj_val) if "Infeasible" not in str(solution.status) else -np.inf
+        return -float(solution.obj_val) if str(solution.status) in {"Solved", "AlmostSolved"} else -np.inf
 
 
 def largest(
@@ -208,9 +214,10 @@ def largest(
     support: str = "any",
     least: tuple[float, float] = (0.0, 0.0),
     looks: int = 24,
+    label_rows: tuple[Floats, Floats] | None = None,
 ) -> float:
     """Return the largest value of one objective; if it is divided by a share, the best of a search over that share."""
-    program = Program(cells_of(population, shift, support, asked.weight), asked.weight, skews, least)
+    program = Program(cells_of(population, shift, support, asked.weight), asked.weight, skews, least, label_rows)
     if asked.label is None:
         return program.solve(rho)
     label = asked.label

@@ -218,7 +218,7 @@ def first_proof(d: Document) -> Any:
 
 
 #: What a proof has of every piece.
-PIECES = ("theta", "group_mu")
+PIECES = ("theta", "group_mu", "label_mu", "omega")
 
 PAIRS = "demographic_parity_difference"
 ODDS = "true_positive_rate_difference"
@@ -263,10 +263,12 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
         lambda d: [first_proof(d)[key].pop() for key in ("cuts", *PIECES)],
         "leave out shares",
     ),
-    "no pieces": (ODDS, lambda d: first_proof(d).update(theta=[], cuts=[], group_mu=[]), "must increase"),
+    "no pieces": (ODDS, lambda d: first_proof(d).update(cuts=[], **{key: [] for key in PIECES}), "must increase"),
     "limits that are not there": (PAIRS, lambda d: first_proof(d).update(label_mu=[1.0]), "proof.label_mu"),
     "one end of a piece": (ODDS, lambda d: first_proof(d)["theta"][0].pop(), "2 sets of multipliers"),
-    "cuts where there are none": (PAIRS, lambda d: first_proof(d)["cuts"].append(0.5), "no cuts"),
+    "cuts where there are none": (PAIRS, lambda d: first_proof(d).update(cuts=[0.5], omega=[[0.0, 0.0]]), "no cuts"),
+    "an omega where there are no cuts": (PAIRS, lambda d: first_proof(d).update(omega=[[0.0, 0.0]]), "proof.omega"),
+    "no omega": (ODDS, lambda d: first_proof(d)["omega"].pop(), "proof.omega"),
     "pieces in another order": (ODDS, lambda d: first_proof(d)["theta"].reverse(), ""),
     "a proof of the loss": (PAIRS, lambda d: statements(d)[0].update(proof=_tangent()), "proof lacks theta"),
     "larger radius": (PAIRS, question(rho=RHO + 0.01), "proves only"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairbound.arrays import Booleans, Floats
-from fairbound.problem import Problem
+from fairbound.problem import Atoms, Problem
 from fairbound.rounding import least_affinity, lowered, margin, raised
 
 #: Relative accuracy, in roundings, of the class probabilities that a population hands over.
@@ -126,7 +126,13 @@ def piece_bound(
 
 
 def conditional_bound(
-    problem: Problem, rho: Floats, theta: Floats, group_mu: Floats, label_mu: Floats, ends: Floats | None = None
+    problem: Problem,
+    rho: Floats,
+    theta: Floats,
+    group_mu: Floats,
+    label_mu: Floats,
+    ends: Floats | None = None,
+    omega: Floats | None = None,
 ) -> Floats:
     """Bound a mean given the group from any ``theta`` that are at least the ceilings (docs/metrics.md).
 
@@ -137,20 +143,20 @@ def conditional_bound(
 
         max_j level_j - tau^2 / max_j sigma_K( t_j H_s1^j + (1 - t_j) H_s2^j + bent_s ).
 
-    ``group_mu`` (N, 1 or 2, rows) and, without ``ends``, ``label_mu`` (N, rows) are any multipliers >= 0 of limits on
-    the shares; among parts of the labels, limits on labels are left to the interval.
+    ``group_mu`` (N, 1 or 2, rows) and ``label_mu`` (N, rows) are any multipliers >= 0 of limits on the shares. With
+    ``ends``, limits on labels count through any ``omega`` (N, C), by ``<omega, r> <= sigma_R(omega)``; None is zeros.
     """
     parts = problem.parts or ()
     probability = problem.upper.probability
-    present = probability > 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        gap = np.where(present, np.maximum(theta[..., None] - problem.upper.loss, 0.0), 1.0)
-        terms = np.where(present, probability / gap, 0.0).sum(axis=4)
+        terms = pull_of_cells(problem.upper, theta)
         roundings = probability.size + PROBABILITY_ROUNDINGS + 12
         pull = [raised(terms[..., part].sum(axis=3) + LEAST, roundings) for part in parts]  # (N, 1 or 2, S) each
         total = pull[0]
         if ends is not None:
-            low = [lowered(h, 2 * roundings + 8) for h in pull]
+            # The rise counts, so raising the values of both ends is not enough: at the start they are lowered instead.
+            least = terms if problem.upper.places > 1 else pull_of_cells(problem.lower, theta)
+            low = [lowered(least[..., part].sum(axis=3), 2 * roundings + 8) for part in parts]
             more = (pull[1][:, 1] + pull[0][:, 0]) - (low[1][:, 0] + low[0][:, 1])
             more = more + margin(pull[1].sum(axis=1) + pull[0].sum(axis=1), 4)
             bent = raised(np.maximum(more, 0.0) * (ends[:, 1:] - ends[:, :1]) * 0.25, 8)
@@ -160,13 +166,38 @@ def conditional_bound(
         most = np.where(np.isnan(most), np.inf, most)
         summed = theta.sum(axis=2)
         summed = summed + margin(np.abs(theta).sum(axis=2), problem.groups.size)
-        levels = [
-            problem.labels.support(summed, label_mu[:, None]) if ends is None else summed[..., part].max(axis=2)
-            for part in parts
-        ]
+        levels = (
+            [problem.labels.support(summed, label_mu[:, None])]
+            if ends is None
+            else _levels_of_parts(problem, summed, label_mu, ends, omega)
+        )
         level = np.sum(levels, axis=0)
-        level = level + margin(np.sum(np.abs(levels), axis=0), 2)
+        level = level + margin(np.sum(np.abs(levels), axis=0), 3)
         bound = certified(level.max(axis=1), rho, most)
     held = (theta >= problem.ceiling).all(axis=(1, 2, 3)) & (np.abs(theta) < MOST).all(axis=(1, 2, 3))
-    held = held & (group_mu >= 0).all(axis=(1, 2)) & (label_mu >= 0).all(axis=1)
+    held = held & _valid(group_mu, len(theta)).all(axis=1) & _valid(label_mu, len(theta))
+    if omega is not None:
+        held = held & (np.abs(omega) < MOST).all(axis=1)
     return np.where(held, bound, np.inf)
+
+
+def pull_of_cells(atoms: Atoms, theta: Floats) -> Floats:
+    """Return ``p_i E_i[1 / (theta_i - v)]`` of every cell; infinite where theta does not exceed a value."""
+    present = atoms.probability > 0
+    gap = np.where(present, np.maximum(theta[..., None] - atoms.loss, 0.0), 1.0)
+    return np.where(present, atoms.probability / gap, 0.0).sum(axis=4)
+
+
+def _levels_of_parts(
+    problem: Problem, summed: Floats, label_mu: Floats, ends: Floats, omega: Floats | None
+) -> list[Floats]:
+    """Return what adds up to the level at the ends of intervals: of both parts, and of the limits on labels."""
+    parts = problem.parts or ()
+    if omega is None:
+        return [summed[..., part].max(axis=2) for part in parts]
+    levels = [np.repeat(problem.labels.support(omega, label_mu)[:, None], 2, axis=1)]
+    for part, share in zip(parts, (ends[..., None], 1.0 - ends[..., None]), strict=True):
+        pulled = share * omega[:, None, part]
+        moved = summed[..., part] - pulled
+        levels.append((moved + margin(np.abs(summed[..., part]) + np.abs(pulled), 4) + LEAST).max(axis=2))
+    return levels

@@ -94,14 +94,18 @@ def conditional_bounds(case: Compared, proof: dict[str, Any]) -> list[arb]:
     if ends == 1:
         if len(pieces) != 1 or cuts:
             raise RefusedError("means given the group alone need one piece, and no cuts")
-        return [_piece(case, pieces[0], mu[0], proof["label_mu"] or [0.0] * len(case.label_rows), None)]
+        return [_piece(case, pieces[0], mu[0], proof["label_mu"][0], [], None)]
     if len(cuts) != len(pieces) + 1 or any(not a < b for a, b in pairwise(cuts)):
         raise RefusedError("the cuts must increase, one more of them than there are pieces")
     least = least_shares(case)
     label = case.parts[0][0]
     if not exact(cuts[0]) <= least[label] or not exact(cuts[-1]) >= 1 - (sum(least, fmpq(0)) - least[label]):
         raise RefusedError("the pieces leave out shares of labels that are possible")
-    return [_piece(case, theta, mu[n], [], cuts[n : n + 2]) for n, theta in enumerate(pieces)]
+    limits = zip(proof["label_mu"], proof["omega"], strict=True)
+    return [
+        _piece(case, theta, mu[n], *limit, cuts[n : n + 2])
+        for n, (theta, limit) in enumerate(zip(pieces, limits, strict=True))
+    ]
 
 
 def pulls_of(case: Compared, theta: list[list[float]]) -> list[list[arb]] | None:
@@ -128,39 +132,42 @@ def _piece(
     pieces: list[list[list[float]]],
     group_mu: list[list[float]],
     label_mu: list[float],
+    omega: list[float],
     ends: list[float] | None,
 ) -> arb:
     """Evaluate one bound; the multipliers move linearly between the ends."""
-    pulls = []  # for each end, part and group
-    level: arb | None = None
-    finite = True
-    for theta in pieces:
-        pull = pulls_of(case, theta)
-        if pull is None:
-            finite = False
-        else:
-            pulls.append(pull)
-        summed = [sum((arb(row[y]) for row in theta), arb(0)) for y in range(case.labels)]
-        here = (
-            support(summed, case.label_skew, case.label_limits, label_mu)
-            if ends is None
-            else sum((support([summed[y] for y in part], None) for part in case.parts), arb(0))
-        )
-        level = here if level is None else level.max(here)
-    if level is None:
+    pulls = [pulls_of(case, theta) for theta in pieces]
+    if not pulls:
         raise RefusedError("a piece has no multipliers")
-    if not finite:
+    level = _level(case, pieces[0], label_mu, omega, None if ends is None else ends[0])
+    for theta, end in zip(pieces[1:], (ends or [])[1:], strict=True):
+        level = level.max(_level(case, theta, label_mu, omega, end))
+    first, last = pulls[0], pulls[-1]
+    if first is None or last is None:
         return level  # the ball gains nothing
     if ends is None:
-        return gain(case, level, support(pulls[0][0], case.group_skew, case.group_limits, group_mu[0]))
+        return gain(case, level, support(first[0], case.group_skew, case.group_limits, group_mu[0]))
     t = [arb(ends[0]), arb(ends[1])]
     most: arb | None = None
-    for j in range(2):
+    for j, pull in enumerate((first, last)):
         mixed = []
         for s in range(case.groups):
-            more = (pulls[1][1][s] - pulls[0][1][s]) - (pulls[1][0][s] - pulls[0][0][s])
+            more = (last[1][s] - first[1][s]) - (last[0][s] - first[0][s])
             bent = (t[1] - t[0]) / 4 * more.max(arb(0))
-            mixed.append(t[j] * pulls[j][0][s] + (1 - t[j]) * pulls[j][1][s] + bent)
+            mixed.append(t[j] * pull[0][s] + (1 - t[j]) * pull[1][s] + bent)
         total = support(mixed, case.group_skew, case.group_limits, group_mu[j])
         most = total if most is None else most.max(total)
     return gain(case, level, most)
+
+
+def _level(
+    case: Compared, theta: list[list[float]], label_mu: list[float], omega: list[float], share: float | None
+) -> arb:
+    """Return the level at one end, where the first part has this share of the labels (None: there is one part)."""
+    summed = [sum((arb(row[y]) for row in theta), arb(0)) for y in range(case.labels)]
+    if share is None:
+        return support(summed, case.label_skew, case.label_limits, label_mu)
+    level = support([arb(v) for v in omega], case.label_skew, case.label_limits, label_mu)
+    for part, much in zip(case.parts, (arb(share), 1 - arb(share)), strict=True):
+        level += support([summed[y] - much * arb(omega[y]) for y in part], None)
+    return level

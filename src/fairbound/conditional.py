@@ -6,9 +6,10 @@ With multipliers ``theta`` (one per cell, at least the ceiling), ``lam`` of the 
     min over theta, lam  max over k in K, r in R  of
         sum_sy r_y theta_sy - 2 lam tau + lam^2 sum_i k_s part_y p_i E_i[ 1 / (theta_i - v) ],
 
-where r are label shares within their parts. It is convex in (theta, lam) and linear in k and in r, so that neither the
-ceilings have to agree, nor is a search needed. Each atom's term is written as
-``max over x of 2 lam sqrt(part p) x - x^2 (theta - v) / k``: ``part x^2`` is the mass that the worst Q gives to it.
+where r are label shares within their parts, and R what limits leave of them at these shares of the parts. It is
+convex in (theta, lam) and linear in k and in r, so that neither the ceilings have to agree, nor is a search needed.
+Each atom's term is written as ``max over x of 2 lam sqrt(part p) x - x^2 (theta - v) / k``: ``part x^2`` is the mass
+that the worst Q gives to it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.limited import solve_limited
-from fairbound.marginals import MarginalSet, usable
+from fairbound.marginals import MOST, MarginalSet, no_multipliers, usable
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows, diagonal
 
 
@@ -29,8 +30,9 @@ class ConditionalSaddle:
     """A batch of these programs: ``root`` = sqrt(part p) and ``value`` (N, S, C, J), ``ceiling`` (N, S, C).
 
     Local variables: theta_s1 .. theta_sC, k_s. Global: lam, nu_k, floor_k (with a limit on the groups), floor_r (with
-    one on the labels), the shares r_y within their parts, and nu of each part; a part of one label has neither.
-    ``cap`` limits lam, so that programs that no distribution satisfies stay bounded; any multipliers will do.
+    one on the labels), the shares r_y, which add up to ``part`` (N, parts) in each part, and nu of each part. A part of
+    one label has neither, unless labels are limited. ``cap`` limits lam, so that programs that no distribution
+    satisfies stay bounded; any multipliers will do.
     """
 
     root: Floats
@@ -39,6 +41,7 @@ class ConditionalSaddle:
     tau: Floats
     enough: Floats
     cap: Floats
+    part: Floats
     parts: tuple[tuple[int, ...], ...]
     groups: MarginalSet
     labels: MarginalSet
@@ -49,21 +52,28 @@ class ConditionalSaddle:
         return self.root.shape[0], self.root.shape[1], self.root.shape[2]
 
     @cached_property
-    def free(self) -> list[tuple[Integers, Integers, int]]:
-        """The parts of several labels: their labels, and where their shares and their nu stand among the globals."""
-        place = 2 + (self.groups.skew is not None) + (self.labels.skew is not None)
-        found = []
-        for part in self.parts:
-            if len(part) > 1:
-                found.append((np.array(part), place + np.arange(len(part)), place + len(part)))
-                place += len(part) + 1
+    def shares(self) -> tuple[Integers, slice]:
+        """The labels whose shares are variables, and where they stand among the globals, in the order of the labels."""
+        limited = len(self.parts) > 1 and self.labels.limited
+        labels = np.sort([y for part in self.parts if limited or len(part) > 1 for y in part]).astype(np.int64)
+        first = 2 + (self.groups.skew is not None) + (self.labels.skew is not None)
+        return labels, slice(first, first + len(labels))
+
+    @cached_property
+    def free(self) -> list[tuple[Integers, Integers, int, int]]:
+        """The parts whose shares are variables: labels, where their shares and their nu stand, and which part it is."""
+        labels, place = self.shares
+        found: list[tuple[Integers, Integers, int, int]] = []
+        for number, part in enumerate(self.parts):
+            if part[0] in labels:
+                at = place.start + np.searchsorted(labels, part)
+                found.append((np.array(part), at, place.stop + len(found), number))
         return found
 
     @cached_property
     def _size(self) -> int:
         """How many global variables there are."""
-        limits = (self.groups.skew is not None) + (self.labels.skew is not None)
-        return 2 + limits + sum(len(labels) + 1 for labels, _, _ in self.free)
+        return self.shares[1].stop + len(self.free)
 
     @cached_property
     def rows(self) -> tuple[LocalRows, GlobalRows]:
@@ -80,7 +90,7 @@ class ConditionalSaddle:
             offset = np.concatenate([offset, np.full((n, s, 1), -self.groups.width)], axis=2)
             sign = np.r_[sign, -1.0]
             rest, least = np.vstack([rest, own[2]]), np.hstack([least, np.zeros((n, 1))])
-        shares = own[np.concatenate([at for _, at, _ in self.free])] if self.free else own[:0]
+        shares = own[self.shares[1]]
         if self.labels.skew is not None:
             floor = own[2 + (self.groups.skew is not None)]
             rest = np.vstack([rest, floor, shares - floor, floor - shares])
@@ -101,8 +111,8 @@ class ConditionalSaddle:
             glob[:, 2] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
         if self.labels.skew is not None:
             glob[:, 2 + (self.groups.skew is not None)] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
-        for labels, at, _ in self.free:
-            glob[:, at] = 1.0 / len(labels)
+        for labels, at, _, _ in self.free:
+            glob[:, at] = 1.0 / (c if self.labels.limited else len(labels))
         pull = self.root**2 / (local[..., :c, None] - self.value)
         glob[:, 0] = np.minimum((self.tau + 0.01) * s / pull.sum(axis=(1, 2, 3)), 0.5 * self.cap)
         return local, glob
@@ -110,8 +120,8 @@ class ConditionalSaddle:
     def within(self, glob: Floats) -> Floats:
         """Return the label shares within their parts."""
         share = np.ones((len(glob), self.shape[2]))
-        for labels, at, _ in self.free:
-            share[:, labels] = glob[:, at]
+        for labels, at, _, number in self.free:
+            share[:, labels] = glob[:, at] / self.part[:, number, None]
         return share
 
     def _depth(self, local: Floats) -> tuple[Floats, Floats]:
@@ -152,10 +162,11 @@ class ConditionalSaddle:
         local_glob[..., c, 1] = -1.0
         corner = np.zeros((n, size, size))
         corner[:, 0, 0] = 2.0 * (self.root * pull * k).sum((1, 2, 3))
-        for labels, at, nu in self.free:
-            g_glob[:, at] = local[..., labels].sum(1) - glob[:, nu, None]
-            g_glob[:, nu] = 1.0 - glob[:, at].sum(1)
-            local_glob[:, :, labels, at] = 1.0
+        for labels, at, nu, number in self.free:
+            part = self.part[:, number, None]
+            g_glob[:, at] = local[..., labels].sum(1) / part - glob[:, nu, None]
+            g_glob[:, nu] = part[:, 0] - glob[:, at].sum(1)
+            local_glob[:, :, labels, at] = 1.0 / part[..., None]
             corner[:, at, nu] = corner[:, nu, at] = -1.0
         return Derivatives(g_local, g_glob, local_local, local_glob, corner)
 
@@ -189,12 +200,16 @@ class ConditionalSaddle:
             tau=self.tau[index],
             enough=self.enough[index],
             cap=self.cap[index],
+            part=self.part[index],
         )
 
 
 @dataclass(frozen=True)
 class ConditionalSolution:
-    """Multipliers (theta of shape (N, S, C), lam, those of the limits) and the shares; label shares within parts."""
+    """Multipliers (theta of shape (N, S, C), lam, those of the limits) and the shares; label shares within parts.
+
+    ``omega`` (N, C) says what limits on labels do to the labels of parts: zero if there are none.
+    """
 
     theta: Floats
     lam: Floats
@@ -202,18 +217,25 @@ class ConditionalSolution:
     within: Floats
     group_mu: Floats
     label_mu: Floats
+    omega: Floats
 
 
 def solve_conditional(problem: ConditionalSaddle, accuracy: float) -> ConditionalSolution:
     """Solve a batch."""
-    c, free = problem.shape[2], problem.free
-    # Among parts of the labels, limits on labels are left to the shares of the parts.
-    whole = len(problem.parts) == 1 and bool(free)
-    label_term = problem.labels.term(slice(int(free[0][1][0]), int(free[0][1][-1]) + 1)) if whole else None
-    terms = (problem.groups.term(c),) if label_term is None else (problem.groups.term(c), label_term)
+    c = problem.shape[2]
+    labels, place = problem.shares
+    # Where limits on labels can bind, all shares are variables.
+    limited = problem.labels.limited and len(labels) == c
+    terms = (problem.groups.term(c), *([problem.labels.term(place)] if limited else []))
     point, mus = solve_limited(problem, terms, accuracy=accuracy)
     theta, lam = np.maximum(point.local[..., :c], problem.ceiling), point.glob[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         group_mu = usable(mus[0] / lam[:, None] ** 2)
-    label_mu = problem.labels.useful(mus[1], theta.sum(axis=1)) if whole else np.zeros((len(lam), 0))
-    return ConditionalSolution(theta, lam, point.local[..., c], problem.within(point.glob), group_mu, label_mu)
+    summed, omega = theta.sum(axis=1), np.zeros((len(lam), c))
+    if limited and len(problem.parts) > 1:
+        for part, _, nu, number in problem.free:
+            omega[:, part] = summed[:, part] / problem.part[:, number, None] - point.glob[:, nu, None]
+        omega = np.where(np.abs(omega) < MOST, omega, 0.0)
+    level = summed if len(problem.parts) == 1 else omega
+    label_mu = problem.labels.useful(mus[1], level) if limited else no_multipliers(len(lam), problem.labels)
+    return ConditionalSolution(theta, lam, point.local[..., c], problem.within(point.glob), group_mu, label_mu, omega)

@@ -28,7 +28,7 @@ from fairbound.proof import (
     SingleProof,
     TangentProof,
 )
-from fairbound.reader_proofs import RATES_LEAF
+from fairbound.reader_proofs import CONDITIONAL, RATES_LEAF, RATES_MEANS
 from fairbound.regions import StandIn
 from fairbound.sample import Sample
 from fairbound.strict import canonical
@@ -36,7 +36,6 @@ from fairbound.witness import Witness
 
 #: The multipliers of a proof in one piece, and of a leaf.
 TANGENT = ("phi", "share", "level_mu", "share_mu")
-MEANS = ("theta", "cuts", "group_mu", "nu")
 LEAF = ("w", "centre", "omega", "level_mu", "share_mu")
 
 
@@ -199,10 +198,9 @@ def _leaf_keys(proof: object) -> tuple[str, ...]:
 def write_proof(proof: Proof) -> dict[str, Any]:
     """Write the multipliers."""
     if isinstance(proof, ConditionalProof):
-        parts = {"theta": proof.theta, "cuts": proof.cuts, "group_mu": proof.group_mu, "label_mu": proof.label_mu}
-        return {"kind": "conditional", **{key: part.tolist() for key, part in parts.items()}}
+        return {"kind": "conditional", **{key: getattr(proof, key).tolist() for key in CONDITIONAL}}
     if isinstance(proof, RatesMeansProof):
-        return {"kind": "rates_means", **{key: getattr(proof, key).tolist() for key in MEANS}}
+        return {"kind": "rates_means", **{key: getattr(proof, key).tolist() for key in RATES_MEANS}}
     if isinstance(proof, TangentProof):
         multipliers = {key: getattr(proof, key).tolist() for key in TANGENT}
         return {"kind": "tangent", "axis": proof.axis, **multipliers}
@@ -231,9 +229,9 @@ _LEAF = ("w", "centre", "omega")
 def read_proof(document: dict[str, Any]) -> Proof:
     """Read the multipliers."""
     if document["kind"] == "conditional":
-        return ConditionalProof(*(_floats(document[key]) for key in ("theta", "cuts", "group_mu", "label_mu")))
+        return ConditionalProof(*(_floats(document[key]) for key in CONDITIONAL))
     if document["kind"] == "rates_means":
-        return RatesMeansProof(*(_floats(document[key]) for key in MEANS))
+        return RatesMeansProof(*(_floats(document[key]) for key in RATES_MEANS))
     if document["kind"] == "tangent":
         return TangentProof(document["axis"], *(_floats(document[key]) for key in TANGENT))
     if document["kind"] == "divergence_single":

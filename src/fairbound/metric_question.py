@@ -67,17 +67,24 @@ class MetricQuestion:
         return 0.0 if self.lower else float(self.parts[0].population.ceiling)
 
     def answers(self, rhos: Floats) -> list[tuple[Answer, ...]]:
-        """Solve for feasible radii: the objectives of one kind together."""
+        """Solve for feasible radii: the objectives of one kind together.
+
+        Only the worst one counts, so later kinds need no bounds below what earlier ones attain. Rare labels come first:
+        what is taken over few rows is moved most easily.
+        """
         found: dict[int, list[Answer]] = {}
-        kinds = {part.objective.label if part.objective else None for part in self.parts}
+        known = np.full(len(rhos), -np.inf)
+        kinds = list(dict.fromkeys(part.objective.label if part.objective else None for part in self.parts))
+        kinds.sort(key=lambda label: 0.0 if label is None else float(self.parts[0].population.mass[:, label].min()))
         for kind in kinds:
             same = [n for n, part in enumerate(self.parts) if part.objective and part.objective.label == kind]
             first = self.parts[same[0]]
             asked = [self.parts[n].compared for n in same]
-            for n, answers in zip(
-                same, compare(asked, [self.parts[n].radii(rhos) for n in same], first.tol, first.budget), strict=True
-            ):
+            radii = [self.parts[n].radii(rhos) for n in same]
+            for n, answers in zip(same, compare(asked, radii, first.tol, first.budget, known), strict=True):
                 found[n] = answers
+                if not self.lower:
+                    known = np.maximum(known, [answer.witness.loss for answer in answers])
         return [tuple(found[n][index] for n in range(len(self.parts))) for index in range(len(rhos))]
 
     def certificates(self, rhos: Floats) -> list[Certificate]:

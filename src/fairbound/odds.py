@@ -8,19 +8,21 @@ largest bound of the intervals is valid.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import count
-from typing import Self
 
 import numpy as np
 
 from fairbound.answer import Answer
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.bounds import conditional_bound
+from fairbound.marginals import no_multipliers
+from fairbound.odds_nodes import Intervals, Multipliers, Nodes
+from fairbound.odds_offers import Offers
+from fairbound.odds_range import possible_shares, share_range
 from fairbound.parity import BEST_ACCURACY, ROUGH_ACCURACY, Batch
-from fairbound.problem import Problem
 from fairbound.proof import ConditionalProof
-from fairbound.rounding import least_affinity, lowered
+from fairbound.rounding import least_affinity
 from fairbound.witness import Witness, Witnesses
 
 #: At how many shares between the least and the largest possible one programs are solved at first; at how many the value
@@ -30,15 +32,24 @@ FIRST, LOOKS, CLOSER, MOST = 7, 8, 4, 8
 #: In so many rounds multipliers at new shares are interpolated from the first ones instead of solving for them.
 INTERPOLATED = 2
 
-#: Newton steps that correct interpolated multipliers.
-BALANCINGS = 2
+#: Multipliers of the ball are limited to so many times the one where the value is largest: towards the ends of what is
+#: possible they grow without limit, though these serve as well there, and do not change so much between neighbours.
+STEEPER = 2.0
+
+#: No multipliers of the ball are larger than this, divided by the root of the affinity that the ball leaves to spare
+#: at the nearest distribution; less than the second number of that is rounding.
+LARGEST, NO_REACH = 3.0, 3e-9
+
+#: A range of possible shares below this width is narrow; how fast the distances of shares from it grow; how closely
+#: programs are solved then.
+NARROW, GRADING, NARROW_ACCURACY = 0.05, 2.0, 1e-16
 
 #: Intervals are not cut any more below this width.
 SMALLEST = 2.0**-40
 
-#: How closely the shares that are possible at all are found, and rounds for each trial (it only guides the search).
-HALVINGS, ROUNDS = 20, 20
-
+#: How far from the ends of what limits on labels allow programs are solved, as a part of that range: at the ends some
+#: of the limits leave no room. How far beyond them shares are ruled out, and how clearly, in units of the values.
+ASIDE, BEYOND, FORCE = 1e-7, 1e-9, 10.0
 
 #: The places of the first shares, closer towards the ends, and what the barycentric formula weighs them with.
 _ANGLES = np.pi * (np.arange(FIRST) + 0.5) / FIRST
@@ -46,81 +57,12 @@ CHEBYSHEV = 0.5 - 0.5 * np.cos(_ANGLES)
 BARYCENTRIC = np.sin(_ANGLES) * (-1.0) ** np.arange(FIRST)
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Arrays of equal length, to be selected from and joined together."""
-
-    def take(self, index: Booleans | Integers) -> Self:
-        """Select rows."""
-        return type(self)(*(getattr(self, field.name)[index] for field in fields(self)))
-
-    def joined(self, other: Self) -> Self:
-        """Append rows."""
-        pairs = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
-        return type(self)(*(np.concatenate(pair) for pair in pairs))
-
-
-@dataclass(frozen=True)
-class Nodes(Rows):
-    """Shares, and the multipliers and group shares that belong to them; whether they were solved for."""
-
-    job: Integers
-    share: Floats
-    theta: Floats
-    group_share: Floats
-    group_mu: Floats
-    exact: Booleans
-
-
-@dataclass(frozen=True)
-class Intervals(Rows):
-    """Intervals of the share: whose they are, their ends (N, 2), bound, and multipliers at the ends (N, 2, S, C).
-
-    ``group_mu`` (N, 2, rows) are those of limits on the groups.
-    """
-
-    job: Integers
-    ends: Floats
-    bound: Floats
-    theta: Floats
-    group_mu: Floats
-
-
-def share_range(problem: Problem) -> tuple[float, float]:
-    """Return between which numbers the share of the first part, a single label, lies; rounded outward."""
-    label = (problem.parts or ((0,),))[0][0]
-    floors = problem.labels.floors
-    return float(floors[label]), 1.0 - max(0.0, float(lowered(floors.sum() - floors[label], problem.labels.size + 4)))
-
-
-def _affinity(problem: Problem, share: Floats) -> Floats:
-    """Return about the largest affinity of a distribution with these shares of the first part; concave in them."""
-    first, rest = (np.sqrt(problem.mass[:, list(part)]) for part in problem.parts or ())
-    within = np.full((len(share), rest.shape[1]), 1.0 / np.sqrt(rest.shape[1]))
-    for _ in range(ROUNDS if rest.shape[1] > 1 else 1):
-        pull = np.sqrt(share)[:, None] * first[:, 0] + np.sqrt(1.0 - share)[:, None] * (within @ rest.T)
-        back = pull @ rest
-        within = back / np.maximum(np.linalg.norm(back, axis=1, keepdims=True), 1e-300)
-    return np.linalg.norm(pull, axis=1)
-
-
-def _possible_shares(problem: Problem, near: float, rho: Floats) -> Floats:
-    """Return about where the shares end that a distribution in the ball can have, shape (N, 2), by bisection."""
-    low, high = share_range(problem)
-    tau = np.tile(least_affinity(rho), 2)
-    inside, outside = np.full(len(tau), near), np.repeat([low, high], len(rho))
-    for _ in range(HALVINGS):
-        middle = 0.5 * (inside + outside)
-        possible = _affinity(problem, middle) >= tau
-        inside, outside = np.where(possible, middle, inside), np.where(possible, outside, middle)
-    return outside.reshape(2, -1).T
-
-
 @dataclass
 class Search:
     """A search for problem ``which`` (N,) of a batch at each radius.
 
-    Of the jobs of one ``team`` only the largest value counts, so none of them needs a bound below what another attains.
+    Of the jobs of one ``team`` only the largest value counts, so none of them needs a bound below what another attains,
+    or below what is ``known`` of the team to be attained elsewhere.
     """
 
     batch: Batch
@@ -129,25 +71,33 @@ class Search:
     team: Integers
     tol: float
     budget: int
+    known: Floats
 
     def __post_init__(self) -> None:
         """Start with no distribution at all."""
         self.loss = np.full(len(self.which), -np.inf)
         self.witness: list[Witness | None] = [None] * len(self.which)
         self.likely = np.zeros((len(self.which), 2))
+        self.narrow = np.zeros(len(self.which), dtype=bool)
+        self.most = self._largest_multipliers()
+        self.range = share_range(self.batch.problems[0])
+        self.limited = self.batch.problems[0].limited_within
         self.first: Nodes
         self.ceilings = np.stack([problem.ceiling for problem in self.batch.problems])
+        self.offers = Offers(self.batch.problems, self.which, self.rho, self.batch.scale)
 
     def run(self) -> list[Answer]:
         """Cut until every gap is closed or the budget is used up."""
         nodes = self._start()
         last = np.append(np.flatnonzero(np.diff(nodes.job)), len(nodes.job) - 1)
         first = np.append(0, last[:-1] + 1)
-        jobs = np.arange(len(self.which))
-        whole = np.full((len(jobs), 2, *self.batch.problems[0].ceiling.shape), np.inf)
+        jobs, problem = np.arange(len(self.which)), self.batch.problems[0]
+        whole = np.full((len(jobs), 2, *problem.ceiling.shape), np.inf)
         ends = np.stack([nodes.share[first], nodes.share[last]], axis=1)
-        mu = np.zeros((len(jobs), 2, self.batch.problems[0].groups.multipliers))
-        intervals = self._between(nodes, Intervals(jobs, ends, np.full(len(jobs), np.inf), whole, mu), last - first)
+        mu = np.zeros((len(jobs), 2, problem.groups.multipliers)), np.zeros((len(jobs), problem.labels.multipliers))
+        omega = np.zeros((len(jobs), problem.labels.size))
+        intervals = Intervals(jobs, ends, np.full(len(jobs), np.inf), whole, *mu, omega)
+        intervals = self._between(nodes, intervals, last - first)
         for number in count():
             open_, times = self._cuts(intervals)
             if not len(open_):
@@ -162,24 +112,77 @@ class Search:
             rough = self._rough(nodes, cut) if late else nodes.take(np.zeros(0, dtype=np.int64))
             job, share = np.append(job, rough.job), np.append(share, rough.share)
             exact = np.append(worst | late, np.ones(len(rough.job), dtype=bool))
-            nodes = _sorted(self._new(job, share, exact).joined(nodes))
+            nodes = self._new(job, share, exact).joined(nodes).sorted()
             kept = np.ones(len(intervals.job), dtype=bool)
             kept[open_] = False
             intervals = intervals.take(kept).joined(self._between(nodes, cut, times))
         return []
 
+    def _largest_multipliers(self) -> Floats:
+        """Return limits on the multipliers of the ball: they grow like the inverse root of how far it reaches.
+
+        At the nearest distribution itself there is no limit but what floats can bear.
+        """
+        return LARGEST * self.batch.scale / np.sqrt(np.maximum(0.01 * self._reach(), NO_REACH))
+
+    def _reach(self) -> Floats:
+        """Return how much affinity the ball leaves to spare at the nearest distribution."""
+        nearest = 1.0 - np.square([near.distance for near in self.batch.nearest])
+        return nearest[self.which] - least_affinity(self.rho)
+
     def _start(self) -> Nodes:
         """Solve at the ends of all shares, at some that are possible, and where the value is largest."""
         problem, jobs = self.batch.problems[0], np.arange(len(self.which))
-        low, high = share_range(problem)
         near = float(self.batch.nearest[0].label_mass[list((problem.parts or ((0,),))[0])].sum())
-        self.likely = _possible_shares(problem, near, self.rho)
+        least = least_affinity(self.rho) - np.maximum(NO_REACH - self._reach(), 0.0)
+        self.likely = possible_shares(problem, self.range.inner, near, least)
+        self.narrow = np.diff(self.likely, axis=1)[:, 0] < NARROW
         between = self.likely[:, :1] + CHEBYSHEV * (self.likely[:, 1:] - self.likely[:, :1])
         self.first = self._solved(np.repeat(jobs, FIRST), between.ravel(), attain=False)
-        best = self._solved(jobs, self._summits())
-        ends = np.hstack([self.likely, np.tile([low, high], (len(jobs), 1))])
-        outer = self._solved(np.repeat(jobs, 4), ends.ravel())
-        return _sorted(self.first.joined(outer).joined(best))
+        best = self._solved(jobs, self._summits(), possible=True)
+        limit = np.where(self.narrow, np.maximum(STEEPER * best.lam, 50.0 * self.batch.scale), np.inf)
+        self.most = np.minimum(self.most, limit)
+        ends = np.hstack([self.likely, np.tile(self.range.inner, (len(jobs), 1))])
+        job, share = self._graded()
+        outer = self._solved(np.append(np.repeat(jobs, 4), job), np.append(ends.ravel(), share))
+        nodes = self.first.joined(outer).joined(best).sorted()
+        return self._beyond(nodes, 0).joined(self._beyond(nodes, 1)).joined(nodes).sorted()
+
+    def _graded(self) -> tuple[Integers, Floats]:
+        """Return shares on both sides of what is possible, at distances that grow by a factor, if that is narrow.
+
+        There multipliers prove that no distribution is in the ball, on intervals of about the size of the distance.
+        """
+        found: list[tuple[int, float]] = []
+        for job in np.flatnonzero(self.narrow).tolist():
+            low, high = self.likely[job].tolist()
+            for sign, start, end in ((-1.0, low, self.range.inner[0]), (1.0, high, self.range.inner[1])):
+                step = max(0.5 * (high - low), SMALLEST)
+                while step * GRADING < abs(end - start):
+                    found.append((job, start + sign * step))
+                    step *= GRADING
+        return np.array([job for job, _ in found], dtype=np.int64), np.array([share for _, share in found])
+
+    def _beyond(self, nodes: Nodes, side: int) -> Nodes:
+        """Return nodes for shares beyond what limits on labels allow: no distribution has them, and omega shows it.
+
+        ``<omega, r> <= sigma_R(omega)`` fails there for an omega that looks at the first label alone.
+        """
+        jobs, sign = np.arange(len(self.which)), (-1.0, 1.0)[side]
+        inner, end = self.range.inner[side], self.range.ends[side]
+        here = nodes.places(jobs, np.full(len(jobs), inner))
+        if sign * (end - inner) <= 0:
+            return nodes.take(here[:0])
+        near = inner + sign * min(BEYOND, 0.5 * abs(end - inner))
+        last = nodes.take(here)
+        much = FORCE * (self.batch.scale + np.abs(last.theta).sum(axis=(1, 2))) / abs(near - inner)
+        label = (self.batch.problems[0].parts or ((0,),))[0]
+        omega = last.omega.copy()
+        omega[:, label] += sign * much[:, None]
+        forced = replace(last, omega=omega, label_mu=last.label_mu + much[:, None] * self.range.mu[side])
+        shares = (np.full(len(jobs), share) for share in (near, end))
+        first, second = (replace(forced, share=share) for share in shares)
+        return first.joined(second)
 
     def _summits(self) -> Floats:
         """Return about where the value is largest, for each job: around the best of the first shares, ever closer."""
@@ -197,31 +200,43 @@ class Search:
 
     def _values(self, nodes: Nodes) -> Floats:
         """Return what the multipliers prove at their own shares: about the largest values there."""
-        value = np.empty(len(nodes.job))
-        for number, problem in enumerate(self.batch.problems):
-            here = np.flatnonzero(self.which[nodes.job] == number)
-            theta, share = np.maximum(nodes.theta[here], problem.ceiling), nodes.share[here]
-            twice = [part[:, None].repeat(2, axis=1) for part in (theta, nodes.group_mu[here], share)]
-            value[here] = self._bound(problem, nodes.job[here], *twice)
-        return value
+        theta = np.maximum(nodes.theta, self.ceilings[self.which[nodes.job]])
+        theta, mu, ends = (part[:, None].repeat(2, axis=1) for part in (theta, nodes.group_mu, nodes.share))
+        return self._bound(nodes.job, Multipliers(theta, mu, nodes.label_mu, nodes.omega), ends)
 
-    def _solved(self, job: Integers, share: Floats, *, attain: bool = True) -> Nodes:
-        """Solve programs, and keep the distributions that attain more."""
+    def _solved(self, job: Integers, share: Floats, *, attain: bool = True, possible: bool = False) -> Nodes:
+        """Solve programs, and keep the distributions that attain more; ``possible`` says that all shares are so."""
         which, rho = self.which[job], self.rho[job]
         accuracy = max(BEST_ACCURACY, ROUGH_ACCURACY * self.tol / self.batch.scale)
-        possible = (share > self.likely[job, 0]) & (share < self.likely[job, 1])
-        enough = np.where(possible, -np.inf, self._goal(job))
-        found = self.batch.solve(which, rho, accuracy, np.clip(share, 1e-9, 1.0 - 1e-9), enough)
+        if self.narrow[job].any():  # where multipliers are large, so are the effects of their errors
+            accuracy = NARROW_ACCURACY
+        sought = possible | (share > self.likely[job, 0]) & (share < self.likely[job, 1])
+        # In a narrow range of shares multipliers are large: those that are just enough at a share fail beside it.
+        enough = np.where(sought | self.narrow[job], -np.inf, self._goal(job))
+        low, high = self.range.inner
+        aside = min(0.5 * (high - low), max(1e-9, ASIDE * (high - low) if self.limited else 0.0))
+        found = self.batch.solve(
+            which, rho, accuracy, np.clip(share, low + aside, high - aside), enough, self.most[job]
+        )
         for number in range(len(self.batch.problems) if attain else 0):
-            chosen = np.flatnonzero((which == number) & possible)
+            chosen = np.flatnonzero((which == number) & sought)
             if len(chosen):
                 self._adopt(job[chosen], self.batch.witnesses(number, rho[chosen], found, chosen, share[chosen]))
-        return Nodes(job, share, found.theta, found.group_share, found.group_mu, np.ones(len(job), dtype=bool))
+        label_mu = found.label_mu if self.limited else no_multipliers(len(job), self.batch.problems[0].labels)
+        limits = found.group_mu, label_mu, found.omega
+        return Nodes(job, share, found.theta, found.lam, found.group_share, *limits, np.ones(len(job), dtype=bool))
 
-    def _bound(self, problem: Problem, job: Integers, theta: Floats, group_mu: Floats, ends: Floats) -> Floats:
+    def _bound(self, job: Integers, given: Multipliers, ends: Floats) -> Floats:
         """Return what multipliers prove on intervals."""
-        label_mu = np.zeros((len(job), problem.labels.multipliers))
-        return conditional_bound(problem, self.rho[job], theta, group_mu, label_mu, ends)
+        value, which = np.empty(len(job)), self.which[job]
+        for number, problem in enumerate(self.batch.problems):
+            here = np.flatnonzero(which == number) if len(self.batch.problems) > 1 else np.arange(len(job))
+            if len(here):
+                own = given.take(here)
+                omega = own.omega if self.limited else None
+                limits = own.group_mu, own.label_mu, ends[here], omega
+                value[here] = conditional_bound(problem, self.rho[job[here]], own.theta, *limits)
+        return value
 
     def _interpolated(self, job: Integers, share: Floats) -> Nodes:
         """Return multipliers between the first ones, by the polynomial through all of them (barycentric formula).
@@ -245,35 +260,18 @@ class Search:
         )
         theta = least + theta
         k = np.einsum("ni,nis->ns", fall, self.first.group_share.reshape(shape[:3])[job])
-        theta, mu = self._balanced(job, share, theta), np.zeros((len(job), self.first.group_mu.shape[1]))
-        return Nodes(job, share, theta, np.maximum(k, 1e-9), mu, np.zeros(len(job), dtype=bool))
-
-    def _balanced(self, job: Integers, share: Floats, theta: Floats) -> Floats:
-        """Make the groups' terms of the bound equal, as at the best multipliers; levels stay (Newton's method).
-
-        The largest of these terms counts, so an error in theta would otherwise enter the bound at first order.
-        """
-        theta = theta.copy()
-        for number, problem in enumerate(self.batch.problems):
-            here = np.flatnonzero(self.which[job] == number)
-            atoms, part = problem.upper, np.empty((len(here), problem.labels.size))
-            for labels, much in zip(problem.parts or (), (share[here], 1.0 - share[here]), strict=True):
-                part[:, list(labels)] = much[:, None]
-            found = np.maximum(theta[here], problem.ceiling + 1e-9 * self.batch.scale)
-            for _ in range(BALANCINGS):
-                inverse = 1.0 / (found[..., None] - atoms.loss)
-                term = (atoms.probability * inverse).sum(axis=3) * part[:, None]
-                slope = ((atoms.probability * inverse**2).sum(axis=3) * part[:, None]).sum(axis=2)
-                level = (term.sum(axis=2) / slope).sum(axis=1) / (1.0 / slope).sum(axis=1)
-                change = (term.sum(axis=2) - level[:, None]) / slope
-                found = np.maximum(found + change[..., None], problem.ceiling + 0.1 * (found - problem.ceiling))
-            theta[here] = found
-        return theta
+        (theta, lam), mu = self.offers.balanced(job, share, theta), np.zeros((len(job), self.first.group_mu.shape[1]))
+        label_mu, omega = (
+            np.einsum("ni,nir->nr", fall, part.reshape(len(self.which), FIRST, -1)[job])
+            for part in (self.first.label_mu, self.first.omega)
+        )
+        limits = mu, np.maximum(label_mu, 0.0), omega
+        return Nodes(job, share, theta, lam, np.maximum(k, 1e-9), *limits, np.zeros(len(job), dtype=bool))
 
     def _new(self, job: Integers, share: Floats, exact: Booleans) -> Nodes:
         """Return multipliers at new shares, interpolated where that is possible and enough."""
         between = (share > self.likely[job, 0]) & (share < self.likely[job, 1]) & ~exact
-        between &= not self.batch.problems[0].groups.limited  # multipliers of limits are not smooth
+        between &= not (self.batch.problems[0].groups.limited or self.limited)  # multipliers of limits are not smooth
         if between.all():
             return self._interpolated(job, share)
         rest = self._solved(job[~between], share[~between])
@@ -282,13 +280,12 @@ class Search:
     @staticmethod
     def _rough(nodes: Nodes, pieces: Intervals) -> Nodes:
         """Return the ends of intervals that were not solved for yet."""
-        place = np.searchsorted(nodes.job + nodes.share / 4.0, (pieces.job[:, None] + pieces.ends / 4.0).ravel())
-        ends = nodes.take(np.unique(place))
+        ends = nodes.take(np.unique(nodes.places(pieces.job[:, None], pieces.ends)))
         return ends.take(~ends.exact)
 
     def _goal(self, job: Integers) -> Floats:
         """Return what is attained by the best of each job's team."""
-        best = np.full(int(self.team.max()) + 1, -np.inf)
+        best = self.known.copy()
         np.maximum.at(best, self.team, self.loss)
         return best[self.team[job]]
 
@@ -303,38 +300,23 @@ class Search:
         """Return the intervals between neighbouring nodes that intervals were cut into, with the best multipliers."""
         parent = np.repeat(np.arange(len(times)), times)
         place = np.arange(len(parent)) - np.repeat(np.cumsum(times) - times, times)
-        key = nodes.job + nodes.share / 4.0  # shares are at most 1
-        first = np.searchsorted(key, cut.job + cut.ends[:, 0] / 4.0)[parent] + place
+        first = nodes.places(cut.job, cut.ends[:, 0])[parent] + place
         pair = np.stack([first, first + 1], axis=1)
-        ends, theta, k, mu = nodes.share[pair], nodes.theta[pair], nodes.group_share[pair], nodes.group_mu[pair]
-        job, whole = cut.job[parent], cut.ends[parent]
-        drift = theta.sum(axis=2)
-        weight = k / k.sum(axis=2, keepdims=True)
-        levels = (drift.mean(axis=1, keepdims=True), drift[:, :1], drift[:, 1:])
-        steady = [theta - weight[..., None] * (drift - level)[:, :, None] for level in levels]
-        width = whole[:, 1] - whole[:, 0]
-        at = ((ends - whole[:, :1]) / np.where(width > 0, width, 1.0)[:, None])[..., None, None]
-        old = cut.theta[parent]
-        with np.errstate(invalid="ignore"):
-            inherited = np.where(np.isfinite(old[:, :1]), (1.0 - at) * old[:, :1] + at * old[:, 1:], np.inf)
-        offers = [(offered, mu) for offered in steady]
-        offers += [
-            (theta[:, [0, 0]], mu[:, [0, 0]]),
-            (theta[:, [1, 1]], mu[:, [1, 1]]),
-            (inherited, cut.group_mu[parent]),
-        ]
-        bound, best, best_mu = np.full(len(job), np.inf), theta.copy(), mu.copy()
-        for number, problem in enumerate(self.batch.problems):
-            chosen = np.flatnonzero(self.which[job] == number)
-            plain = np.broadcast_to(problem.ceiling, theta.shape)
-            for offered, pulled in (*offers, (plain, np.zeros_like(mu))):
-                held = np.maximum(offered[chosen], problem.ceiling)
-                value = self._bound(problem, job[chosen], held, pulled[chosen], ends[chosen])
-                better = value <= bound[chosen]
-                bound[chosen[better]], best[chosen[better]] = value[better], held[better]
-                best_mu[chosen[better]] = pulled[chosen[better]]
-                chosen = chosen[bound[chosen] > self._goal(job[chosen]) + 0.9 * self.tol]
-        return Intervals(job, ends, bound, best, best_mu)
+        ends, job = nodes.share[pair], cut.job[parent]
+        bound, best = np.full(len(job), np.inf), cut.multipliers.take(parent)
+        open_ = np.arange(len(job))
+        for offer in self.offers.each():
+            offered = offer(nodes, pair[open_], cut, parent[open_])
+            np.maximum(offered.theta, self.ceilings[self.which[job[open_]]][:, None], out=offered.theta)
+            value = self._bound(job[open_], offered, ends[open_])
+            better = value <= bound[open_]
+            bound[open_[better]] = value[better]
+            for field in fields(best):
+                getattr(best, field.name)[open_[better]] = getattr(offered, field.name)[better]
+            open_ = open_[bound[open_] > self._goal(job[open_]) + 0.9 * self.tol]
+            if not len(open_):
+                break
+        return Intervals(job, ends, bound, best.theta, best.group_mu, best.label_mu, best.omega)
 
     def _cuts(self, pieces: Intervals) -> tuple[Integers, Integers]:
         """Return which intervals to cut and into how many: those that keep the gap open, within the budget."""
@@ -357,20 +339,15 @@ class Search:
             message = "no distribution was found"  # cannot happen: the nearest one is in every ball
             raise RuntimeError(message)
         cuts = np.append(pieces.ends[:, 0], pieces.ends[-1, 1])
-        return Answer(
-            float(pieces.bound.max()), witness, ConditionalProof(pieces.theta, cuts, pieces.group_mu, np.zeros(0))
-        )
+        proof = ConditionalProof(pieces.theta, cuts, pieces.group_mu, pieces.label_mu, pieces.omega)
+        return Answer(float(pieces.bound.max()), witness, proof)
 
 
-def _sorted(nodes: Nodes) -> Nodes:
-    """Sort by job and share; a share occurs once."""
-    nodes = nodes.take(np.lexsort((nodes.share, nodes.job)))
-    return nodes.take(np.append(True, (np.diff(nodes.share) != 0) | (np.diff(nodes.job) != 0)))
-
-
-def odds_answers(batch: Batch, which: Integers, rho: Floats, team: Integers, tol: float, budget: int) -> list[Answer]:
+def odds_answers(
+    batch: Batch, which: Integers, rho: Floats, team: Integers, tol: float, budget: int, known: Floats
+) -> list[Answer]:
     """Answer for problem ``which`` (N,) at each radius; ``budget`` limits the number of intervals of each.
 
-    The bounds of one ``team`` are as tight as their largest one needs.
+    The bounds of one ``team`` are as tight as their largest one needs, or what is ``known`` to be attained by others.
     """
-    return Search(batch, which, rho, team, tol, budget).run()
+    return Search(batch, which, rho, team, tol, budget, known).run()

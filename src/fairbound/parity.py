@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -25,6 +25,10 @@ BATCH_ATOMS = 1_000_000
 #: How closely programs are solved: at first, relative to the tolerance, and at best.
 ROUGH_ACCURACY = 1e-4
 BEST_ACCURACY = 1e-14
+
+#: What is tried where the gap stays open: how closely to solve, and limits on the multiplier of the ball, in units of
+#: the values. At the nearest distribution itself it has no best value, and solvers come to grief without a limit.
+FURTHER = ((BEST_ACCURACY, np.inf), (1e-18, 1e6), (1e-18, 1e5))
 
 
 class MeansOfGroups(Protocol):
@@ -69,10 +73,12 @@ class Batch:
         accuracy: float,
         share: Floats | None = None,
         enough: Floats | None = None,
+        most: Floats | None = None,
     ) -> ConditionalSolution:
         """Solve problem ``which`` (N,) at each radius, with that ``share`` of the first part of the labels.
 
-        Problems whose bound is below ``enough`` are left early. Multipliers are in the user's units.
+        Problems whose bound is below ``enough`` are left early; no lam exceeds ``most``, if given. Multipliers are in
+        the user's units.
         """
         first, scale = self.problems[0], self.scale
         probability = np.stack([p.upper.probability for p in self.problems])
@@ -80,34 +86,35 @@ class Batch:
         ceiling = np.stack([p.ceiling for p in self.problems]) / scale
         parts = first.parts or ()
         chunk = max(1, BATCH_ATOMS // first.upper.probability.size)
+        cap = self._cap(which, rho) if most is None else np.minimum(self._cap(which, rho), most / scale)
         found = []
         for start in range(0, len(which), chunk):
             here = slice(start, start + chunk)
             index = which[here]
-            weight = probability[index]
+            weight, part = probability[index], np.ones((len(index), len(parts)))
             if share is not None:
-                factor = np.empty((len(index), first.labels.size))
-                factor[:, list(parts[0])] = share[here, None]
-                factor[:, list(parts[1])] = 1.0 - share[here, None]
-                weight = weight * factor[:, None, :, None]
+                weight = weight * first.part_share(share[here])[:, None, :, None]
+                if first.limited_within:
+                    part = np.stack([share[here], 1.0 - share[here]], axis=1)
             saddle = ConditionalSaddle(
                 np.sqrt(weight),
                 value[index],
                 ceiling[index],
                 least_affinity(rho[here]),
                 np.full(len(index), -np.inf) if enough is None else enough[here] / scale,
-                self._cap(index, rho[here]),
+                cap[here],
+                part,
                 parts,
                 first.groups,
-                # Among parts of the labels limits act on the share of the part alone.
-                first.labels if len(parts) == 1 else MarginalSet(first.labels.size),
+                # Of two labels limits act on the share of the part alone.
+                first.labels if share is None or first.limited_within else MarginalSet(first.labels.size),
             )
             found.append(solve_conditional(saddle, accuracy))
-        theta, lam, k, r, group_mu, label_mu = (
+        theta, lam, k, r, group_mu, label_mu, omega = (
             np.concatenate([getattr(f, name) for f in found]) for name in ConditionalSolution.__dataclass_fields__
         )
         theta = np.maximum(theta * scale, np.stack([p.ceiling for p in self.problems])[which])
-        return ConditionalSolution(theta, lam * scale, k, r, group_mu / scale, label_mu * scale)
+        return ConditionalSolution(theta, lam * scale, k, r, group_mu / scale, label_mu * scale, omega * scale)
 
     def _cap(self, which: Integers, rho: Floats) -> Floats:
         """How large lam may be where it matters; more only serves to discard shares that no distribution has."""
@@ -120,10 +127,8 @@ class Batch:
         """Build the distributions that some of the solutions, of problem ``number``, suggest."""
         problem = self.problems[number]
         k, r, lam = found.group_share[chosen], found.within[chosen], found.lam[chosen, None, None] * np.ones(1)
-        if share is not None and problem.parts is not None:
-            factor = np.empty_like(r)
-            factor[:, list(problem.parts[0])] = share[:, None]
-            factor[:, list(problem.parts[1])] = 1.0 - share[:, None]
+        if share is not None:
+            factor = problem.part_share(share)
             r, lam = r * factor, lam * factor[:, None]
         lam = lam * k[:, :, None] * np.ones((1, 1, problem.labels.size))
         return build_witnesses(problem, rho, (k, r), found.theta[chosen], lam, self.nearest[number])
@@ -142,8 +147,8 @@ class Batch:
 
     def plain_proof(self, problem: Problem) -> ConditionalProof:
         """Return the proof that no mean given the group exceeds the ceilings."""
-        none = np.zeros((1, 1, problem.groups.multipliers))
-        return ConditionalProof(problem.ceiling[None, None], np.zeros(0), none, np.zeros(0))
+        limits = np.zeros((1, 1, problem.groups.multipliers)), np.zeros((1, problem.labels.multipliers))
+        return ConditionalProof(problem.ceiling[None, None], np.zeros(0), *limits, np.zeros(0))
 
 
 def at_ceiling(batch: Batch, which: Integers, rho: Floats) -> list[Answer | None]:
@@ -179,7 +184,13 @@ def unproved(batch: Batch, number: int, rho: Floats, near: NearestFair) -> list[
         Answer(
             float(bound[place]),
             found[place],
-            ConditionalProof(multipliers[place, None], cuts, group_mu[place, None], np.zeros(0)),
+            ConditionalProof(
+                multipliers[place, None],
+                cuts,
+                group_mu[place, None],
+                label_mu[place, None],
+                np.zeros((0 if ends is None else 1, problem.labels.size)),
+            ),
         )
         for place in range(count)
     ]
@@ -192,27 +203,30 @@ def parity_answers(batch: Batch, which: Integers, rho: Floats, tol: float) -> li
     """
     rough = max(BEST_ACCURACY, ROUGH_ACCURACY * tol / batch.scale)
     answers = _solved(batch, which, rho, rough)
-    again = np.array([i for i, a in enumerate(answers) if a.bound - a.witness.loss > 0.5 * tol], dtype=np.int64)
-    if len(again) and rough > BEST_ACCURACY:
-        for index, better in zip(again, _solved(batch, which[again], rho[again], BEST_ACCURACY), strict=True):
-            kept = answers[index]
-            answers[index] = better if better.bound - better.witness.loss < kept.bound - kept.witness.loss else kept
+    for accuracy, limit in FURTHER:
+        again = np.array([i for i, a in enumerate(answers) if a.bound - a.witness.loss > 0.5 * tol], dtype=np.int64)
+        if not len(again):
+            break
+        most = np.full(len(again), limit * batch.scale)
+        for index, other in zip(again, _solved(batch, which[again], rho[again], accuracy, most), strict=True):
+            answers[index] = _better(answers[index], other)
     return answers
 
 
-def _given(label_mu: Floats, problem: Problem) -> Floats:
-    """Return multipliers of all limits on labels; a single label has none."""
-    return label_mu if label_mu.size else np.zeros((len(label_mu), problem.labels.multipliers))
+def _better(first: Answer, second: Answer) -> Answer:
+    """Return the smaller bound, and the worse distribution, of two answers to the same question."""
+    low, high = (first, second) if first.bound <= second.bound else (second, first)
+    return replace(low, witness=max(low.witness, high.witness, key=lambda witness: witness.loss))
 
 
-def _solved(batch: Batch, which: Integers, rho: Floats, accuracy: float) -> list[Answer]:
-    found = batch.solve(which, rho, accuracy)
+def _solved(batch: Batch, which: Integers, rho: Floats, accuracy: float, most: Floats | None = None) -> list[Answer]:
+    found = batch.solve(which, rho, accuracy, most=most)
     answers: dict[int, Answer] = {}
     for number, problem in enumerate(batch.problems):
         chosen = np.flatnonzero(which == number)
         if not len(chosen):
             continue
-        theta, mus = found.theta[chosen], (found.group_mu[chosen, None], _given(found.label_mu[chosen], problem))
+        theta, mus = found.theta[chosen], (found.group_mu[chosen, None], found.label_mu[chosen])
         bound = conditional_bound(problem, rho[chosen], theta[:, None], *mus)
         # Where the ball gains nothing, the ceilings themselves are the best multipliers.
         plain = np.broadcast_to(problem.ceiling, theta.shape)
@@ -222,6 +236,7 @@ def _solved(batch: Batch, which: Integers, rho: Floats, accuracy: float) -> list
         label_mu = np.where((trivial <= bound)[:, None], label_mu, mus[1])
         witnesses = batch.witnesses(number, rho[chosen], found, chosen)
         for place, value in enumerate(np.minimum(bound, trivial).tolist()):
-            proof = ConditionalProof(theta[place, None, None], np.zeros(0), mus[0][place, None], label_mu[place])
+            limits = mus[0][place, None], label_mu[place, None], np.zeros(0)
+            proof = ConditionalProof(theta[place, None, None], np.zeros(0), *limits)
             answers[int(chosen[place])] = Answer(value, witnesses[place], proof)
     return [answers[index] for index in range(len(which))]

@@ -106,6 +106,18 @@ class Problem:
             within[..., part] = mass[..., part] / np.where(total > 0, total, 1.0)
         return within
 
+    @property
+    def limited_within(self) -> bool:
+        """Whether limits on labels say more than between which numbers the share of the first part lies."""
+        return len(self.parts or ()) > 1 and self.labels.limited and self.labels.size > 2
+
+    def part_share(self, share: Floats) -> Floats:
+        """Return for each label the share of its part, shape (N, C), if the first part has these (N,)."""
+        first, rest = self.parts or ((), ())
+        spread = np.empty((len(share), self.labels.size))
+        spread[:, list(first)], spread[:, list(rest)] = share[:, None], 1.0 - share[:, None]
+        return spread
+
     @cached_property
     def one_convex_program(self) -> bool:
         """Whether all ceilings agree, so that no search is needed (docs/theory.md, section 3)."""

@@ -56,14 +56,15 @@ class ConditionalProof:
 
     With means over a part of the labels, piece j is the interval between ``cuts`` j and j + 1 in which that part's
     share lies, and its multipliers move linearly between those at its ends (m = 2). Otherwise there is one piece, with
-    one set of multipliers and no cuts. ``group_mu`` (L, m, rows) and ``label_mu`` (rows, or none) are the multipliers
-    of limits on the shares.
+    one set of multipliers and no cuts. ``group_mu`` (L, m, rows) and ``label_mu`` (L, rows) are the multipliers of
+    limits on the shares. ``omega`` (L, C), of no length without cuts, says how limits act on the labels of a part.
     """
 
     theta: Floats
     cuts: Floats
     group_mu: Floats
     label_mu: Floats
+    omega: Floats
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from fairbound.arrays import Floats
 from fairbound.base_rates import BaseRates
-from fairbound.bounds import LEAST, MOST, PROBABILITY_ROUNDINGS, certified
+from fairbound.bounds import LEAST, MOST, PROBABILITY_ROUNDINGS, certified, pull_of_cells
 from fairbound.problem import Problem
 from fairbound.rounding import lowered, margin, raised
 
@@ -32,11 +32,9 @@ def means_bound(
     """
     parts = problem.parts or ()
     probability = problem.upper.probability
-    present = probability > 0
     size = np.abs(theta).sum(axis=(2, 3))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        gap = np.where(present, np.maximum(theta[..., None] - problem.upper.loss, 0.0), 1.0)
-        terms = np.where(present, probability / gap, 0.0).sum(axis=4)
+        terms = pull_of_cells(problem.upper, theta)
         roundings = probability.size + PROBABILITY_ROUNDINGS + 12
         pull = [raised(terms[..., part].sum(axis=3) + LEAST, roundings) for part in parts]  # (N, 1 or 2, S) each
         if len(parts) == 1:
@@ -45,7 +43,12 @@ def means_bound(
         else:
             apart = [theta[..., part].max(axis=3).sum(axis=2) for part in parts]  # exact for single and for free labels
             level = np.sum(apart, axis=0) + margin(size, problem.mass.size)
-            total = np.maximum(*pull) if ends is None else _mixed(pull, ends, rates.tolerance, roundings)
+            total = np.maximum(*pull)
+            if ends is not None:
+                # What H rises counts, so raising the values of both ends is not enough: some are lowered instead.
+                least = terms if problem.upper.places > 1 else pull_of_cells(problem.lower, theta)
+                low = [lowered(least[..., part].sum(axis=3), 2 * roundings + 8) for part in parts]
+                total = _mixed(pull, low, ends, rates.tolerance)
         total = np.where(np.isnan(total), np.inf, total)  # 0 times infinity, at an end of the simplex
         most = problem.groups.support(raised(total, 8), group_mu).max(axis=1)
         most = np.where(np.isnan(most), np.inf, most)
@@ -55,9 +58,8 @@ def means_bound(
     return np.where(held & ~np.isnan(bound), bound, np.inf)
 
 
-def _mixed(pull: list[Floats], ends: Floats, tolerance: float, roundings: int) -> Floats:
+def _mixed(pull: list[Floats], low: list[Floats], ends: Floats, tolerance: float) -> Floats:
     """Return what each group adds at the ends of the intervals, at the worse end of its own share; (N, 2, S)."""
-    low = [lowered(h, 2 * roundings + 8) for h in pull]
     more = (pull[1][:, 1] + pull[0][:, 0]) - (low[1][:, 0] + low[0][:, 1])
     more = more + margin(pull[1].sum(axis=1) + pull[0].sum(axis=1), 4)
     bent = raised(np.maximum(more, 0.0) * (ends[:, 1:] - ends[:, :1]) * 0.25, 8)

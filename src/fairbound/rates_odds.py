@@ -93,12 +93,14 @@ def possible_shares(problem: Problem, tolerance: float, near: float, rho: float)
 class RatesOddsSearch:
     """A search for problem ``which`` (N,) of a batch at each radius.
 
-    Of the jobs of one ``team`` only the largest value counts, so none of them needs a bound below what another attains.
+    Of the jobs of one ``team`` only the largest value counts, so none of them needs a bound below what another attains,
+    or what is ``known`` (for each team) to be attained by others.
     """
 
     batch: RatesBatch
     tol: float
     budget: int
+    known: Floats
 
     def run(self, which: Integers, rho: Floats, team: Integers) -> list[Answer]:
         """Cut until every gap is closed or the budget is used up."""
@@ -122,7 +124,7 @@ class RatesOddsSearch:
 
     def _goal(self, jobs: list[Job], job: Job) -> float:
         """Return what is attained by the best of a job's team."""
-        return max(other.attained for other in jobs if other.team == job.team)
+        return max(float(self.known[job.team]), *(other.attained for other in jobs if other.team == job.team))
 
     def _new(self, job: Job, goal: float) -> list[float]:
         """Return new shares: inside the intervals that keep the gap open, the worst first, within the budget."""

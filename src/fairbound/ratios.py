@@ -20,7 +20,7 @@ from fairbound.rounding import UNIT
 from fairbound.witness import Witness
 
 #: A limit on how often a better factor is looked for; by how much it is lowered until it is proved, in tolerances.
-TRIALS, LOWERINGS = 12, (0.3, 0.9, 10.0, 1e3, 1e5)
+TRIALS, LOWERINGS = 12, (0.3, 0.9, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4, 1e5)
 
 
 def ratio_answers(
@@ -29,12 +29,16 @@ def ratio_answers(
     groups: tuple[int, int],
     rho: Floats,
     tol: float,
+    known: Floats,
 ) -> list[Answer]:
-    """Answer at each radius; ``scaled(t)`` is the problem of ``t mean_a - mean_b`` for the ``groups`` a and b."""
+    """Answer at each radius; ``scaled(t)`` is the problem of ``t mean_a - mean_b`` for the ``groups`` a and b.
+
+    Only the smallest ratio of all groups counts: no bound has to be above what is ``known`` to be attained by others.
+    """
     plain = scaled(1.0)
     jobs = np.arange(len(rho))
     # No factor above one is of interest: of two groups one has the smaller mean.
-    factor, attained = np.ones(len(rho)), np.full(len(rho), np.inf)
+    factor, attained = np.clip(known, 0.0, 1.0), np.full(len(rho), np.inf)
     least = solver([scaled(0.0)])
     zero = least.plain_proof(scaled(0.0))  # means are not negative
     worst: dict[int, Witness] = {}

@@ -9,6 +9,10 @@ from typing import Any
 
 from fairbound.strict import MalformedError, a_list, a_number, a_table, a_word, an_amount, an_object, optional
 
+#: What proves a mean given a group.
+CONDITIONAL = ("theta", "cuts", "group_mu", "label_mu", "omega")
+RATES_MEANS = ("theta", "cuts", "group_mu", "nu")
+
 #: The multipliers of a leaf where base rates may differ.
 RATES_LEAF = ("zeta", "base", "nu", "centre", "omega", "lam")
 
@@ -16,7 +20,7 @@ RATES_LEAF = ("zeta", "base", "nu", "centre", "omega", "lam")
 def read_conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]) -> None:
     """Check multipliers of means given a group: a table for each end of each piece, and those of the limits."""
     differing = isinstance(proof, dict) and proof.get("kind") == "rates_means"
-    an_object(proof, "proof", ("kind", "theta", "cuts", "group_mu", "nu" if differing else "label_mu"))
+    an_object(proof, "proof", ("kind", *(RATES_MEANS if differing else CONDITIONAL)))
     a_word(proof["kind"], "proof.kind", ("conditional", "rates_means"))
 
     def tables(value: Any, where: str) -> None:
@@ -30,8 +34,11 @@ def read_conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]
     a_list(proof["group_mu"], "proof.group_mu", len(proof["theta"]), rows)
     if differing:
         a_list(proof["nu"], "proof.nu", shape[0], a_number)
-    else:
-        a_list(proof["label_mu"], "proof.label_mu", limits[1] if proof["label_mu"] else 0, a_number)
+        return
+    count = len(proof["theta"])
+    a_list(proof["label_mu"], "proof.label_mu", count, lambda v, at: a_list(v, at, limits[1], a_number))
+    count = count if proof["cuts"] else 0
+    a_list(proof["omega"], "proof.omega", count, lambda v, at: a_list(v, at, shape[1], a_number))
 
 
 def read_proof(proof: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> None:
