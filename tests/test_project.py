@@ -58,7 +58,7 @@ LAYERS = [
     ["checker_duality", "checker_sphere", "conditions", "wording"],
     ["checker_divergence", "reader_proofs", "rounding"],
     ["cells", "reader", "checker_conditional", "checker_rates", "checker_sampling", "markup", "notebook"],
-    ["checker_metric", "divergences", "objective", "overview", "saddle", "steps", "table"],
+    ["checker_metric", "conic_program", "divergences", "objective", "overview", "saddle", "steps", "table"],
     ["limited", "limits"],
     ["interior"],
     ["attachment", "datasets", "losses", "marginals", "picture", "predictions", "checker", "sphere"],
