@@ -10,8 +10,8 @@ is a linear program for total variation, a second-order cone program for chi-squ
 Kullback-Leibler. Clarabel solves it. Nothing here has to be trusted: the bound is evaluated from whatever multipliers
 come out. The program's own multipliers are the shares of a relaxed worst case in the piece: a good guess.
 
-The mean over some cells, given them, is at most t if ``sum_i E_Q[(l - t) 1_i]`` over these cells is at most zero. With t
-as one more variable, which is taken off their losses, the same program finds the least t at which the bound is zero.
+The mean over some cells, given them, is at most t if ``E_Q[l - t]`` over these cells is at most zero. With t as one
+more variable, which is taken off their losses, the same program finds the least t at which the bound is zero.
 """
 
 from __future__ import annotations

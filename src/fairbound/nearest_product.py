@@ -20,6 +20,9 @@ from fairbound.rounding import UNIT
 #: A divergence this small cannot be told from none in floating point.
 INDISTINGUISHABLE = 1e-14
 
+#: Where every share is asked for, none is smaller than this.
+LEAST_SHARE = 1e-7
+
 #: Label shares that are tried at first, the ones that are followed, and how often each is improved.
 GRID = 257
 STARTS = 64
@@ -150,6 +153,22 @@ def nearest_product(divergence: Divergence, mass: Floats, groups: MarginalSet, l
     k, r = k[winner], r[winner]
     distance = float(value[winner]) * (1.0 + 2.0 * (mass.size + 64) * UNIT)
     return NearestFair(0.0 if distance < INDISTINGUISHABLE else distance, k, r)
+
+
+def with_every_share(
+    divergence: Divergence, mass: Floats, nearest: NearestFair, groups: MarginalSet, labels: MarginalSet
+) -> NearestFair:
+    """Return a distribution that leaves out no group and no label: hardly farther than the nearest one, if that does."""
+    if min(nearest.group_mass.min(), nearest.label_mass.min()) >= LEAST_SHARE:
+        return nearest
+    k, r = (
+        side.inside((1.0 - LEAST_SHARE * side.size) * share + LEAST_SHARE)
+        for side, share in ((groups, nearest.group_mass), (labels, nearest.label_mass))
+    )
+    value = float(product_divergence(divergence, mass, k[None], r[None])[0])
+    if not np.isfinite(value):
+        return nearest
+    return NearestFair(value * (1.0 + 2.0 * (mass.size + 64) * UNIT) + INDISTINGUISHABLE, k, r)
 
 
 def _starts(mass: Floats, groups: MarginalSet, labels: MarginalSet) -> Floats:
