@@ -158,7 +158,7 @@ def nearest_product(divergence: Divergence, mass: Floats, groups: MarginalSet, l
 def with_every_share(
     divergence: Divergence, mass: Floats, nearest: NearestFair, groups: MarginalSet, labels: MarginalSet
 ) -> NearestFair:
-    """Return a distribution that leaves out no group and no label: hardly farther than the nearest one, if that does."""
+    """Return the nearest distribution; if it leaves out a group or a label, one hardly farther that does not."""
     if min(nearest.group_mass.min(), nearest.label_mass.min()) >= LEAST_SHARE:
         return nearest
     k, r = (
