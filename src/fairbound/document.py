@@ -246,11 +246,11 @@ def read_proof(document: dict[str, Any]) -> Proof:
     if document["kind"] == "mean_single":
         return MeanSingleProof(float(document["eta"]), float(document["lam"]), document["relaxed"])
     splits = tuple(None if split is None else (split[0], split[1]) for split in document["splits"])
-    made: Any = _IN_PIECES[document["kind"]]
-    multipliers = (
+    made = _IN_PIECES[document["kind"]]
+    multipliers: list[Any] = [
         np.array([leaf[key] for leaf in document["leaves"]], dtype=np.bool_ if key == "relaxed" else np.float64)
         for key in _leaf_keys(made)
-    )
+    ]
     floors = _floats(document["floors"])
     return (
         made(floors, splits, *multipliers)

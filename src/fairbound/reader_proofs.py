@@ -13,8 +13,9 @@ from fairbound.strict import MalformedError, a_list, a_number, a_table, a_truth,
 RATES_LEAF = ("zeta", "base", "nu", "centre", "omega", "lam")
 
 
-#: Kinds of proofs that may be in pieces of shares.
-KINDS = ("tangent", "partition", "rates", "divergence_partition", "divergence_single", "mean_partition", "mean_single")
+#: Kinds of proofs about means under divergences other than Hellinger's, and all that _read_pieces knows.
+OF_MEANS = ("mean_partition", "mean_single")
+KINDS = ("tangent", "partition", "rates", "divergence_partition", "divergence_single", *OF_MEANS)
 
 
 def read_conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]) -> None:
@@ -23,7 +24,7 @@ def read_conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]
     Under other divergences there are pieces of shares, as for the expected loss of all.
     """
     kind = proof.get("kind") if isinstance(proof, dict) else None
-    if kind in {"mean_partition", "mean_single"}:
+    if kind in OF_MEANS:
         _read_pieces(proof, kind, shape, limits)
         return
     an_object(proof, "proof", ("kind", "theta", "cuts", "group_mu", "label_mu"))
@@ -44,15 +45,15 @@ def read_conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]
 def read_proof(proof: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> None:
     """Check multipliers of a bound on the expected loss of all."""
     kind = proof.get("kind") if isinstance(proof, dict) else None
-    if kind in {"mean_partition", "mean_single"}:
+    if kind in OF_MEANS:
         raise MalformedError("proof.kind: proofs of means are for the statements of a metric")
     _read_pieces(proof, kind, shape, limits)
 
 
 def _read_pieces(proof: Any, kind: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> None:
     """Check multipliers, for each piece of the shares if there are pieces."""
-    relaxed = ("relaxed",) if kind in {"mean_partition", "mean_single"} else ()
-    if kind in {"divergence_single", "mean_single"}:
+    relaxed = ("relaxed",) if kind in OF_MEANS else ()
+    if kind in ("divergence_single", "mean_single"):
         an_object(proof, "proof", ("kind", "eta", "lam", *relaxed))
         a_number(proof["eta"], "proof.eta")
         an_amount(proof["lam"], "proof.lam")
