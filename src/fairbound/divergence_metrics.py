@@ -20,7 +20,7 @@ def refuse_metric(
         return
     only = f"does not go with divergence={divergence.name!r}"
     if objective.minus is not None and not condition.fair:
-        message = f"fair=False with a metric that compares groups {only}; leave fair out, or use a metric of one group"
+        message = f"fair=False with a metric that compares groups {only}; leave that out, or use a metric of one group"
         raise InputError(message)
     if objective.minus is not None and shift == "general":
         message = (
