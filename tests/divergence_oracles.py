@@ -46,8 +46,8 @@ class _Rows:
 def primal_at(problem: Problem, name: str, rho: float, r: Floats, *, strictly: bool = False) -> float:
     """Return the worst loss over all Q in the ball with label shares r, by a primal program; -inf if there is none.
 
-    Where a solver comes only close, what it says is taken for the value, unless asked ``strictly``. Total variation goes
-    to SciPy's linear programs, the others to Clarabel as cones.
+    Where a solver comes only close, what it says is taken for the value, unless asked ``strictly``. Total variation
+    goes to SciPy's linear programs, the others to Clarabel as cones.
     """
     atoms = problem.upper
     cells = [(s, y) for s in range(problem.groups.size) for y in range(problem.labels.size)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairbound.arrays import Floats
+from fairbound.arrays import Booleans, Floats
 from fairbound.divergences import Divergence
 from fairbound.inside import Ground, keep_inside, measure, worst_inside
 from fairbound.nearest import NearestFair
@@ -51,9 +51,15 @@ class Attaining:
         problem, near = self.problem, self.nearest.label_mass
         way = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 64)])[:, None]
         tried = problem.labels.inside((1.0 - way) * share + way * near)
-        k = problem.groups.inside(best_groups(self.divergence, problem.mass, tried, problem.groups))
-        fits = product_divergence(self.divergence, problem.mass, k, tried) <= rho
+        fits = self.possible(rho, tried)
         return tried[int(fits.argmax())] if fits.any() else near
+
+    def possible(self, rho: float, shares: Floats) -> Booleans:
+        """Tell for which label shares (N, C) some Q lies in the ball."""
+        problem = self.problem
+        k = problem.groups.inside(best_groups(self.divergence, problem.mass, shares, problem.groups))
+        fits: Booleans = product_divergence(self.divergence, problem.mass, k, shares) <= rho
+        return fits
 
     def nearest_witness(self) -> Witness:
         """Return the nearest Q with equal base rates: in every ball that has any, to within its own rounding."""

@@ -53,6 +53,7 @@ class Multipliers:
     lam: float
     group_share: Floats
     label_share: Floats
+    solved: bool = True
     mean: float = np.nan
 
 
@@ -134,7 +135,7 @@ class ConePieces:
         mean = None if self.given is None else self._mean(program)
         cones = self._conjugates(program, (w, lam, mean), grown, vertices - centre)
 
-        x, z = program.solve(cones)
+        x, z, solved = program.solve(cones)
         k = z[shares] if evenly is None else z[shares] + z[evenly] / groups.size
         theta = np.maximum(z[weights], 0.0)
         total = theta.sum()
@@ -142,7 +143,7 @@ class ConePieces:
         scale = problem.scale
         pull = np.zeros(labels.size) if omega is None else x[omega] * scale
         found = x[w] * scale, centre, pull, float(x[lam[0]]) * scale, k, theta @ vertices
-        return Multipliers(*found, np.nan if mean is None else float(x[mean[0]]) * scale)
+        return Multipliers(*found, solved, np.nan if mean is None else float(x[mean[0]]) * scale)
 
     def _mean(self, program: ConicProgram) -> Integers:
         """Add the mean that is bounded, in place of the cost so far; means far outside of what there is say enough."""

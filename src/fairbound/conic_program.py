@@ -61,8 +61,8 @@ class ConicProgram:
         self.add_rows(np.zeros(1), (np.zeros_like(some), some, cost[some]))
         self._costs = [np.where(np.arange(self.columns) == column, 1.0, 0.0)]
 
-    def solve(self, cones: Callable[[ModuleType], list[Any]]) -> tuple[Floats, Floats]:
-        """Return the variables, and the multipliers of the rows."""
+    def solve(self, cones: Callable[[ModuleType], list[Any]]) -> tuple[Floats, Floats, bool]:
+        """Return the variables, the multipliers of the rows, and whether the solver is content with them."""
         clarabel, sparse = conic_solver()
         row, column, value = (
             np.concatenate([part.reshape(-1) for part in parts]) for parts in zip(*self._entries, strict=True)
@@ -76,7 +76,7 @@ class ConicProgram:
         cost, right = np.concatenate(self._costs), np.concatenate(self._right)
         empty = sparse.csc_matrix((size, size))
         solution = clarabel.DefaultSolver(empty, cost, matrix, right, cones(clarabel), settings).solve()
-        return np.array(solution.x), np.array(solution.z)
+        return np.array(solution.x), np.array(solution.z), str(solution.status) in {"Solved", "AlmostSolved"}
 
 
 def alike(rows: Integers, columns: Integers | np.int64, value: float) -> Entry:

@@ -40,6 +40,9 @@ PATIENCE = 5
 FIRST_CAP = 100.0
 LAST_CAP = 1e6
 
+#: How often a piece is solved at most, with ever higher limits.
+MOST_TRIALS = 5
+
 #: Multipliers are raised by so much, in units of the largest ceiling, until they are feasible.
 SHIFTS = np.array([0.0, 1e-14, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5])
 
@@ -152,14 +155,22 @@ class DivergenceSearch:
         return float(np.clip(10.0 / max(rho - self.nearest.distance, 1e-9), FIRST_CAP, LAST_CAP))
 
     def _program(self, rho: float, vertices: Floats, enough: float) -> tuple[Multipliers, tuple[float, Floats, float]]:
-        """Solve one piece with a limit on lam that is raised only where it binds: solvers like small numbers."""
-        cap, most = FIRST_CAP, self._cap(rho)
-        while True:
+        """Solve one piece with a limit on lam that is raised only where it binds: solvers like small numbers.
+
+        A solver that gave up may do better with another limit.
+        """
+        cap, most, scale = FIRST_CAP, self._cap(rho), self.problem.scale
+        found: tuple[Multipliers, tuple[float, Floats, float]] | None = None
+        for trial in range(MOST_TRIALS):
             best = self._programs.solve(rho, vertices, cap)
             proved = self._mended(rho, vertices, best)
-            if proved[0] <= enough or best.lam < 0.5 * cap * self.problem.scale or cap >= most:
-                return best, proved
-            cap = min(30.0 * cap, most)
+            if found is None or proved[0] < found[1][0]:
+                found = best, proved
+            binding = best.lam >= 0.5 * cap * scale and cap < most
+            if proved[0] <= enough or not (binding or (trial == 0 and not best.solved)):
+                break
+            cap = max(min(30.0 * cap, most), 2.0 * cap)
+        return found or (best, proved)
 
     def _solve(self, forest: Forest, left: Integers, rho: float, goal: float) -> None:
         """Find the bound of new pieces: from the parent's multipliers where they do, else from the best ones."""
@@ -227,7 +238,7 @@ class DivergenceSearch:
         labels = self.problem.labels
         share, corners = labels.inside(pieces.guess[worst]), self._shares(pieces.corners[worst])
         edge = labels.inside(corners[np.abs(corners - share).sum(axis=1).argmin()])  # the worst case is often a corner
-        for spot in (self._attaining.label_share(rho, share), edge):
+        for spot in (self._attaining.label_share(rho, share), edge, *self._possible_spot(forest, rho, worst)):
             k = self._program(rho, spot[None], -np.inf)[0].group_share
             if not (np.isfinite(k).all() and np.maximum(k, 0.0).any()):
                 continue
@@ -235,6 +246,18 @@ class DivergenceSearch:
             if found.loss > witness.loss:
                 witness = found
         return witness
+
+    def _possible_spot(self, forest: Forest, rho: float, worst: int) -> list[Floats]:
+        """Return the guess of the most promising piece in which some Q lies in the ball, unless it is the worst one.
+
+        The worst case is often at the edge of what is possible, and the way from beyond it to the nearest distribution
+        may lead through shares that no Q in the ball has.
+        """
+        pieces = forest.pieces
+        order = np.argsort(-pieces.bound, kind="stable")
+        spots = self.problem.labels.inside(pieces.guess[order])
+        fits = np.flatnonzero(self._attaining.possible(rho, spots))
+        return [spots[fits[0]]] if len(fits) and order[fits[0]] != worst else []
 
     def _cuts(self, forest: Forest, goal: float) -> Integers:
         """Halve the pieces that keep the gap open, the worst first, within the budget."""

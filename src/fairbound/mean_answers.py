@@ -82,8 +82,10 @@ class DivergenceMeans:
         most = np.where(self._given, self._largest(problem), 0.0)
         least = np.where(self._given, np.where(mass > 0, problem.lower.loss[..., 0], problem.ceiling), 0.0)
         counted = self._given[objective.plus]
-        size = np.abs(most).sum(axis=0), np.abs(least).sum(axis=0)
-        upper, lower = most.sum(axis=0) + margin(size[0], 4), least.sum(axis=0) - margin(size[1], 4)
+        upper, lower = most.sum(axis=0), least.sum(axis=0)
+        if objective.minus is not None:
+            upper = upper + margin(np.abs(most).sum(axis=0), 4)
+            lower = lower - margin(np.abs(least).sum(axis=0), 4)
         if objective.label is not None:
             upper, lower = np.full_like(upper, upper[counted].max()), np.full_like(lower, lower[counted].max())
         table = [np.broadcast_to(part, mass.shape) for part in (upper, lower)]

@@ -9,6 +9,8 @@ on a grid for two labels, from many starts for more. The distance that is report
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from fairbound.arrays import Floats
@@ -131,8 +133,21 @@ def _filled(divergence: Divergence, mass: Floats, r: Floats, low: Floats, width:
 
 def nearest_product(divergence: Divergence, mass: Floats, groups: MarginalSet, labels: MarginalSet) -> NearestFair:
     """Search for the nearest distribution with equal base rates; the distance of the one found is rounded up."""
+    table = np.ascontiguousarray(mass, dtype=np.float64)
+    return _remembered(divergence, table.shape, table.tobytes(), groups, labels)
+
+
+@lru_cache(maxsize=8)
+def _remembered(
+    divergence: Divergence, shape: tuple[int, int], mass: bytes, groups: MarginalSet, labels: MarginalSet
+) -> NearestFair:
+    """Search once for all statements of a metric: they are about the same ball."""
+    return _searched(divergence, np.frombuffer(mass).reshape(shape), groups, labels)
+
+
+def _searched(divergence: Divergence, mass: Floats, groups: MarginalSet, labels: MarginalSet) -> NearestFair:
     if labels.size > groups.size:
-        other = nearest_product(divergence, mass.T, labels, groups)
+        other = _searched(divergence, mass.T, labels, groups)
         return NearestFair(other.distance, other.label_mass, other.group_mass)
     r = _starts(mass, groups, labels)
     value, k, r = _judged(divergence, mass, r, groups, labels)
