@@ -67,14 +67,14 @@ def least(population: Population, **asked: Any) -> float:
     return 0.0
 
 
-def exceeds(certificate: Certificate, mean: float, share: Any) -> float:
+def exceeds(certificate: Certificate, mean: float, share: Any, *, strictly: bool = True) -> float:
     """Return the largest ``E_Q[(value - mean) 1]`` over the cells of the mean, with these label shares, by a primal.
 
-    Where a group can be emptied that is zero, and solvers come only close to it.
+    Where a group can be emptied that is zero, and solvers come only close to it; so they do at the edge of the ball.
     """
     problem, given = statement(certificate)
     name, rho = certificate.divergence, certificate.rho
-    return primal_at(less(problem, mean, given), name, rho, np.asarray(share), strictly=True)
+    return primal_at(less(problem, mean, given), name, rho, np.asarray(share), strictly=strictly)
 
 
 def sound_and_tight(certificate: Certificate) -> None:
@@ -86,8 +86,12 @@ def sound_and_tight(certificate: Certificate) -> None:
         assert exceeds(certificate, certificate.bound, [a, 1 - a]) <= 1e-8
     assert exceeds(certificate, certificate.bound, witness.label_mass) <= 1e-8
     held = float(witness.mass[given].sum())
-    assert exceeds(certificate, certificate.attained - 1e-6, witness.label_mass) >= 0.9e-6 * held - 1e-8
-    assert exceeds(certificate, certificate.bound - 1e-3, witness.label_mass) > 0.5e-3 * held
+    found = [
+        exceeds(certificate, mean, witness.label_mass, strictly=False)
+        for mean in (certificate.attained - 1e-6, certificate.bound - 1e-3)
+    ]
+    assert found[0] >= 0.9e-6 * held - 1e-8
+    assert found[1] > 0.5e-3 * held
     assert witness.distance <= certificate.rho * (1 + 1e-12) + 1e-14
 
 
