@@ -72,6 +72,7 @@ class MeanSearch(DivergenceSearch):
         """Begin with the largest losses there are: no mean exceeds them."""
         self._other._start(forest, rho)
         forest.pieces.relaxed[:] = True
+        np.minimum(forest.pieces.bound, self.relaxed.ceiling.max(), out=forest.pieces.bound)
 
     def _proof(self, axis: Axis, splits: tuple[Split, ...], leaves: Pieces) -> Proof:
         multipliers = leaves.w, leaves.centre, leaves.omega, leaves.lam
