@@ -7,9 +7,9 @@ from typing import Any
 import clarabel
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize_scalar
 
-from fairbound.arrays import Floats
+from fairbound.arrays import Booleans, Floats
 from fairbound.problem import Problem
 
 
@@ -43,10 +43,11 @@ class _Rows:
         self.right.append(right)
 
 
-def primal_at(problem: Problem, name: str, rho: float, r: Floats) -> float:
+def primal_at(problem: Problem, name: str, rho: float, r: Floats, *, strictly: bool = False) -> float:
     """Return the worst loss over all Q in the ball with label shares r, by a primal program; -inf if there is none.
 
-    Total variation goes to SciPy's linear programs, the others to Clarabel as cones.
+    Where a solver comes only close, what it says is taken for the value, unless asked ``strictly``. Total variation
+    goes to SciPy's linear programs, the others to Clarabel as cones.
     """
     atoms = problem.upper
     cells = [(s, y) for s in range(problem.groups.size) for y in range(problem.labels.size)]
@@ -98,16 +99,52 @@ def primal_at(problem: Problem, name: str, rho: float, r: Floats) -> float:
     matrix = sparse.csc_matrix(np.array(rows))
     solver = clarabel.DefaultSolver(sparse.csc_matrix((size, size)), -gain, matrix, np.array(right), cones, settings)
     found = solver.solve()
-    return -float(found.obj_val) if str(found.status) in {"Solved", "AlmostSolved"} else -np.inf
+    fine = {"Solved"} if strictly else {"Solved", "AlmostSolved"}
+    return -float(found.obj_val) if str(found.status) in fine else -np.inf
+
+
+def farthest_share(mass: Floats, name: str, rho: float, rise: float) -> float:
+    """Return the share of the second of two labels that is the largest in the ball (or smallest, if rise < 0).
+
+    Under sensitive shifting with two groups; P is kept inside the cells, so only products of shares matter.
+    """
+
+    def nearest(share: float) -> float:
+        r = np.array([1 - share, share])
+        found = minimize_scalar(
+            lambda k: distance(name, mass, np.outer([k, 1 - k], r)),
+            bounds=(1e-9, 1 - 1e-9),
+            method="bounded",
+            options={"xatol": 1e-13},
+        )
+        return float(found.fun)
+
+    grid = np.linspace(0.0, 1.0, 401)[:: 1 if rise >= 0 else -1]
+    inside = [place for place, share in enumerate(grid) if nearest(share) <= rho]
+    last = inside[-1]
+    if last == len(grid) - 1:
+        return float(grid[-1])
+    low, high = float(grid[last]), float(grid[last + 1])
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if nearest(middle) <= rho else (low, middle)
+    return low
 
 
 def members(
-    problem: Problem, name: str, rho: float, rng: np.random.Generator, count: int, near: list[tuple[Floats, Floats]]
+    problem: Problem,
+    name: str,
+    rho: float,
+    rng: np.random.Generator,
+    count: int,
+    near: list[tuple[Floats, Floats]],
+    given: Booleans | None = None,
 ) -> list[float]:
     """Return the losses of random distributions with equal base rates in the ball and in the limits.
 
-    Shares are drawn at random or around ``near``; inside the cells atoms are reweighted at random, and where that is
-    allowed some mass goes to the ceiling. What is outside the ball is drawn towards the first of ``near``.
+    With ``given``, they are the mean losses over these cells. Shares are drawn at random or around ``near``; inside the
+    cells atoms are reweighted at random, and where that is allowed some mass goes to the ceiling. What is outside the
+    ball is drawn towards the first of ``near``.
     """
     atoms, cell = problem.lower, problem.mass
     plain = atoms.probability / np.where(cell > 0, cell, 1.0)[..., None]
@@ -133,6 +170,8 @@ def members(
             mass = kk[:, None] * rr
             q = mass[..., None] * ((1 - pull) * tilted + pull * plain) * (1 - rest)[..., None]
             if distance(name, atoms.probability, q, float((mass * rest).sum())) <= rho:
-                losses.append(float((q * atoms.loss).sum() + (mass * rest * problem.ceiling).sum()))
+                inside = (q * atoms.loss).sum(axis=2) + mass * rest * problem.ceiling
+                chosen = np.ones(mass.shape, dtype=bool) if given is None else given
+                losses.append(float(inside[chosen].sum() / mass[chosen].sum()))
                 break
     return losses

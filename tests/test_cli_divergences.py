@@ -42,6 +42,21 @@ def test_certify(rows: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert facts["question"]["divergence"] == "total_variation"
 
 
+def test_metrics(rows: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    certificate = tmp_path / "c.json"
+    question = ["--rho", "0.3", "--divergence", "total_variation", "--metric", "selection_rate", "--positive", "yes"]
+    assert main(["certify", str(rows), *COLUMNS, *question, "--json", str(certificate)]) == 0
+    assert "selection rate" in capsys.readouterr().out
+    assert verify(certificate.read_bytes()).valid
+    compared = ["--rho", "0.3", "--divergence", "kl", "--metric", "demographic_parity_difference", "--positive", "yes"]
+    assert main(["certify", str(rows), *COLUMNS, *compared]) == 2
+    message = capsys.readouterr().err
+    assert "use --shift sensitive" in message
+    assert "--metric group_loss" in message
+    assert main(["certify", str(rows), *COLUMNS, *compared, "--shift", "sensitive"]) == 0
+    assert "Kullback-Leibler" in capsys.readouterr().out
+
+
 def test_any_base_rates_and_radius(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     free = ["--divergence", "kl", "--no-base-rate-constraint"]
     assert main(["certify", str(rows), *COLUMNS, "--rho", "2.5", *free]) == 0

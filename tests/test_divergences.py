@@ -512,7 +512,6 @@ def test_many_losses_are_merged_with_mean_and_variance() -> None:
         ({"divergence": "kl", "fair": False, "group_skew": 0.5}, "leave them out with fair=False"),
         ({"divergence": "kl", "fair": "no"}, "must be True"),
         ({"divergence": "kl", "base_rate_tolerance": 0.1}, "does not go with divergence='kl'"),
-        ({"divergence": "kl", "metric": "group_loss"}, "does not go with divergence='kl'"),
         ({"divergence": "kl", "min_group_mass": 0.1}, "does not go with divergence='kl'"),
     ],
 )

@@ -144,6 +144,19 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "chi-squared, losses": lambda: certify(ROWS, 2.0, divergence="chi_squared", tol=1e-2).to_json(),
     "kl, without equal base rates": lambda: certify(ROWS, 0.3, divergence="kl", fair=False).to_json(),
     "kl curve": lambda: certify_curve(MEAN, [0.01, 0.1, 3.0], divergence="kl", tol=1e-3).to_json(),
+    "kl, means": lambda: certify(ROWS, 0.4, divergence="kl", metric="group_loss", tol=1e-2).to_json(),
+    "total variation, means": lambda: certify(
+        WIDE, 0.2, divergence="total_variation", metric="cell_loss", group=0, label_skew=0.4, tol=1e-2
+    ).to_json(),
+    "chi-squared, comparisons": lambda: certify(
+        MEAN, 0.2, divergence="chi_squared", metric="group_loss_difference", shift="sensitive", tol=1e-2
+    ).to_json(),
+    "kl, means without equal base rates": lambda: certify(
+        ROWS, 0.3, divergence="kl", metric="group_loss", fair=False
+    ).to_json(),
+    "kl curve of means": lambda: certify_curve(
+        MEAN, [0.01, 0.1, 3.0], divergence="kl", metric="group_loss", tol=1e-3
+    ).to_json(),
     "sensitive curve": lambda: certify_curve(MEAN, [0.01, 0.02, 0.3], shift="sensitive", tol=1e-2).to_json(),
 }
 
@@ -228,6 +241,12 @@ def test_all_kinds_are_among_the_documents() -> None:
     kinds = {"tangent", "partition", "rates", "divergence_partition", "divergence_single"}
     assert {d["proof"]["kind"] for d in single} == kinds
     assert {d["proof"]["axis"] for d in single if "axis" in d["proof"]} == {"label", "group"}
+    statements = [
+        s for d in found if d["format"] in METRIC_FORMATS for p in d["points"] for s in p.get("statements", [])
+    ]
+    assert {s["proof"]["kind"] for s in statements} == {"conditional", "mean_partition", "mean_single"}
+    leaves = [leaf for s in statements for leaf in s["proof"].get("leaves", [])]
+    assert {leaf["relaxed"] for leaf in leaves} == {True, False}
     assert {d["question"]["fair"] for d in single} == {True, False}
     assert {d["witness"]["mass"] is None for d in single} == {True, False}
     assert {d["question"]["support"] for d in single} == {"any", "observed"}

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairbound.arrays import Floats
+from fairbound.arrays import Booleans, Floats
 from fairbound.divergences import Divergence
 from fairbound.inside import Ground, keep_inside, measure, worst_inside
 from fairbound.nearest import NearestFair
 from fairbound.nearest_product import best_groups, product_divergence
 from fairbound.problem import Problem
-from fairbound.rounding import UNIT, lowered
+from fairbound.rounding import UNIT, lowered, margin
 from fairbound.witness import Witness
 
 #: Shares smaller than this become none where Q may have none: in rows and columns with a cell without data.
@@ -51,9 +51,15 @@ class Attaining:
         problem, near = self.problem, self.nearest.label_mass
         way = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 64)])[:, None]
         tried = problem.labels.inside((1.0 - way) * share + way * near)
-        k = problem.groups.inside(best_groups(self.divergence, problem.mass, tried, problem.groups))
-        fits = product_divergence(self.divergence, problem.mass, k, tried) <= rho
+        fits = self.possible(rho, tried)
         return tried[int(fits.argmax())] if fits.any() else near
+
+    def possible(self, rho: float, shares: Floats) -> Booleans:
+        """Tell for which label shares (N, C) some Q lies in the ball."""
+        problem = self.problem
+        k = problem.groups.inside(best_groups(self.divergence, problem.mass, shares, problem.groups))
+        fits: Booleans = product_divergence(self.divergence, problem.mass, k, shares) <= rho
+        return fits
 
     def nearest_witness(self) -> Witness:
         """Return the nearest Q with equal base rates: in every ball that has any, to within its own rounding."""
@@ -77,6 +83,12 @@ class Attaining:
         mass = atoms.sum(axis=2) + unseen
         shares = mass.sum(axis=1), mass.sum(axis=0)
         return self._dressed(shares, mass, atoms, unseen)
+
+    def revalued(self, witness: Witness) -> Witness:
+        """Return a distribution that was found for other losses on the same rows."""
+        mass = witness.mass
+        shares = witness.group_mass, witness.label_mass
+        return self._dressed(shares, mass, mass[..., None] * witness.reweighting, mass * witness.unseen)
 
     def _shares(self, rho: float, k: Floats, r: Floats) -> tuple[Floats, Floats]:
         """Return shares whose product, with P inside the cells, lies in the ball: if need be nearer to the nearest."""
@@ -158,7 +170,9 @@ class Attaining:
         total = conditional.sum(axis=2) + outside
         conditional, outside = conditional / total[..., None], outside / total
         atoms, unseen = mass[..., None] * conditional, mass * outside
-        loss = (atoms * ground.loss).sum() + (unseen * problem.ceiling).sum()
+        counted = problem.counted_in(mass)
+        inner, outer = counted[..., None] * conditional * ground.loss, counted * outside * problem.ceiling
+        size = np.abs(inner).sum() + np.abs(outer).sum()
         overlap = np.sqrt(ground.probability * atoms).sum()
         roundings = ground.probability.size + 64
         return Witness(
@@ -167,7 +181,7 @@ class Attaining:
             mass,
             conditional,
             outside,
-            float(lowered(loss, roundings)),
+            float(inner.sum() + outer.sum() - margin(size, roundings)),
             float(lowered(overlap, roundings)),
             self._measured(ground, atoms, unseen),
         )

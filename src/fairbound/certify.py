@@ -13,7 +13,7 @@ from fairbound.certificate import Certificate
 from fairbound.curve import CertificateCurve
 from fairbound.divergences import HELLINGER
 from fairbound.errors import InfeasibleError, InputError, ThresholdError, shown
-from fairbound.metric_question import ask
+from fairbound.metric_question import MetricQuestion, ask
 from fairbound.population import Population
 from fairbound.posing import Asked, read_radii
 from fairbound.question import Question
@@ -169,7 +169,7 @@ def largest_certified_rho(population: Population, threshold: float, **asked: Unp
     target = number("threshold", threshold, 0.0, np.inf, "it is a loss")
     if target <= question.extreme if question.lower else target >= question.extreme:
         return question.divergence.most
-    if isinstance(question, Question) and question.divergence is not HELLINGER:
+    if question.divergence is not HELLINGER:
         return _halved(question, target, threshold)
     low, high = question.distance, 1.0
     certified: float | None = None
@@ -186,11 +186,12 @@ def largest_certified_rho(population: Population, threshold: float, **asked: Unp
     return certified
 
 
-def _halved(question: Question, target: float, threshold: object) -> float:
+def _halved(question: Question | MetricQuestion, target: float, threshold: object) -> float:
     """Find the radius one bound at a time: those of divergences other than Hellinger's gain nothing from company."""
 
     def keeps(rho: float) -> bool:
-        return question.answers(np.array([rho]), target)[0].bound <= target
+        bound = question.bounds(np.array([rho]), target)[0]
+        return bool(bound >= target if question.lower else bound <= target)
 
     certified: float | None = None
     low, high = question.distance, min(question.divergence.most, max(2.0 * question.distance, 0.01))

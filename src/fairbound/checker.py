@@ -22,6 +22,7 @@ from flint import arb, ctx
 from fairbound.checker_conditional import Compared, conditional_bounds
 from fairbound.checker_divergence import divergence_bounds, witness_value_in
 from fairbound.checker_duality import Case, RefusedError, bounds_of, product_masses, proved, rounded_up, witness_value
+from fairbound.checker_means import check_mean
 from fairbound.checker_metric import describe_objective, missing_reasons
 from fairbound.checker_rates import rates_bounds, table_masses, tolerance_of, tolerance_words
 from fairbound.checker_rates_means import means_bounds
@@ -168,7 +169,7 @@ def _verify_one(document: dict[str, Any], stand_in: StandIn | None) -> Verificat
         tau = 1 - arb(question["rho"]) ** 2 if stand_in is None else stand_in.least_affinity(question["rho"])
         if question["objective"] is not None:
             if question["divergence"] != "hellinger":
-                raise RefusedError("metrics are for Hellinger balls only")
+                return _verify_mean(document, population, tau)
             return _verify_compared(document, population, tau)
         proof, witness = document["proof"], document["witness"]
         tolerance, other = tolerance_of(question), question["divergence"] != "hellinger"
@@ -224,6 +225,20 @@ def _means(case: Compared, proof: dict[str, Any], tolerance: float) -> list[arb]
     if tolerance > 0:
         raise RefusedError("the proof is for equal base rates, but the claim is for base rates that may differ")
     return conditional_bounds(case, proof)
+
+
+def _verify_mean(document: dict[str, Any], population: dict[str, Any], tau: arb) -> Verification:
+    """Check a mean given a group, or a comparison of two groups, under a divergence other than Hellinger's."""
+    claim, question = document["claim"], document["question"]
+    checked, value, reasons = check_mean(document, population, tau)
+    checks = [] if checked is None else [_describe(document["proof"])]
+    if value is not None:
+        checks.append(f"the worst-case distribution: {tolerance_words(question)}, limits, distance and means")
+    above, below = claim["bound"], claim["attained"]
+    if above > below if question["objective"]["ratio"] else above < below:
+        reasons.append(f"the claimed bound {above!r} and the attained {below!r} contradict each other")
+    verdict = Verdict.NOT_PROVED if reasons else Verdict.PROVED
+    return Verification(verdict, tuple(reasons), checked, value, tuple(checks))
 
 
 def _verify_compared(document: dict[str, Any], population: dict[str, Any], tau: arb) -> Verification:
@@ -284,7 +299,7 @@ def _work(document: dict[str, Any]) -> int:
         atoms += sum(2 * len(cell) for row in knowledge["cells"] for cell in row)
     sides = (document["question"][key] for key in ("group_limits", "label_limits"))
     limits = sum(len(row) for side in sides if side is not None for row in side["rows"])
-    if proof["kind"] in {"tangent", "divergence_single"}:
+    if proof["kind"] in {"tangent", "divergence_single", "mean_single"}:
         return atoms + limits
     if proof["kind"] in {"conditional", "rates_means"}:
         return 3 * (atoms + limits) * (len(proof["cuts"]) + 1)
@@ -294,6 +309,7 @@ def _work(document: dict[str, Any]) -> int:
 def _describe(proof: dict[str, Any]) -> str:
     if proof["kind"] in {"conditional", "rates_means"} and proof["cuts"]:
         return f"the cover of a label's shares by {len(proof['theta'])} intervals, and their multipliers, likewise"
-    if proof["kind"] in {"tangent", "conditional", "rates_means", "divergence_single"} or len(proof["leaves"]) == 1:
+    single = {"tangent", "conditional", "rates_means", "divergence_single", "mean_single"}
+    if proof["kind"] in single or len(proof["leaves"]) == 1:
         return "the multipliers, by weak duality, in ball arithmetic"
     return f"the cover of all shares by {len(proof['leaves'])} pieces, and the multipliers of each, in ball arithmetic"

@@ -32,7 +32,7 @@ class Compared(Case):
         about, mirrored = _mirrored(population)
         other = Case(mirrored, question, "label", tau)
         for cell in self.upper:
-            sign = self._sign(*cell)
+            sign = self.sign(*cell)
             if sign > 0:
                 self.upper[cell] = [(p, factor * value) for p, value in self.upper[cell]]
                 self.lower[cell] = [(p, factor * value) for p, value in self.lower[cell]]
@@ -52,7 +52,8 @@ class Compared(Case):
         """The rows of the limits on label shares."""
         return self.label_limits["rows"] if self.label_limits else []
 
-    def _sign(self, s: int, y: int) -> int:
+    def sign(self, s: int, y: int) -> int:
+        """Return 1 where values are added, -1 where they are subtracted, 0 where they do not count."""
         label = self.objective["label"]
         if label is not None and (y == label) != self.objective["inside"]:
             return 0
@@ -60,7 +61,7 @@ class Compared(Case):
 
     def counted(self, masses: dict[tuple[int, int], arb], s: int, y: int) -> arb:
         """Values count by the label's share within its part of the group, whatever the share of the group."""
-        if self._sign(s, y) == 0:
+        if self.sign(s, y) == 0:
             return arb(0)
         part = next(part for part in self.parts if y in part)
         total = sum((masses[s, label] for label in part), arb(0))

@@ -49,8 +49,8 @@ def divergence_bounds(case: Case, question: dict[str, Any], proof: dict[str, Any
     if proof["kind"] != kind:
         raise RefusedError(f"a proof of the kind {proof['kind']} does not answer this question; it takes a {kind}")
     if not question["fair"]:
-        return [_single_bound(case, question, proof)]
-    return [_leaf_bound(case, question, leaf, piece) for leaf, piece in pieces(case, proof)]
+        return [single_bound(case, question, proof)]
+    return [leaf_bound(case, question, leaf, piece) for leaf, piece in pieces(case, proof)]
 
 
 def _positive(lam: float) -> arb:
@@ -67,7 +67,7 @@ def _expected(case: Case, divergence: str, cell: tuple[int, int], eta: arb, lam:
     return sum((p * _grown(divergence, loss - eta, lam) for p, loss in atoms if not p.is_zero()), arb(0))
 
 
-def _leaf_bound(case: Case, question: dict[str, Any], leaf: dict[str, Any], vertices: list[list[arb]]) -> arb:
+def leaf_bound(case: Case, question: dict[str, Any], leaf: dict[str, Any], vertices: list[list[arb]]) -> arb:
     """Evaluate the bound over one piece from any w, centre, omega and lam > 0."""
     divergence, lam = question["divergence"], _positive(leaf["lam"])
     w = [[arb(v) for v in row] for row in leaf["w"]]
@@ -88,7 +88,7 @@ def _leaf_bound(case: Case, question: dict[str, Any], leaf: dict[str, Any], vert
     return support(level, case.group_skew) + ball + most + pulled
 
 
-def _single_bound(case: Case, question: dict[str, Any], proof: dict[str, Any]) -> arb:
+def single_bound(case: Case, question: dict[str, Any], proof: dict[str, Any]) -> arb:
     """Evaluate the bound over the whole ball from any eta and lam > 0."""
     divergence, lam, eta = question["divergence"], _positive(proof["lam"]), arb(proof["eta"])
     total = sum((_expected(case, divergence, cell, eta, lam) for cell in case.upper), arb(0))
@@ -100,7 +100,7 @@ def witness_value_in(
     question: dict[str, Any],
     witness: dict[str, Any],
     masses: dict[tuple[int, int], arb],
-    attained: float,
+    attained: float | None,
 ) -> float:
     """Check that the witness is what it claims to be and return its loss, rounded down."""
     divergence, rho = question["divergence"], arb(question["rho"])

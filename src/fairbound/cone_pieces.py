@@ -9,6 +9,9 @@ The bound of :func:`fairbound.conjugate_bounds.moving_bound` is convex in the mu
 is a linear program for total variation, a second-order cone program for chi-squared, and has exponential cones for
 Kullback-Leibler. Clarabel solves it. Nothing here has to be trusted: the bound is evaluated from whatever multipliers
 come out. The program's own multipliers are the shares of a relaxed worst case in the piece: a good guess.
+
+The mean over some cells, given them, is at most t if ``E_Q[l - t]`` over these cells is at most zero. With t as one
+more variable, which is taken off their losses, the same program finds the least t at which the bound is zero.
 """
 
 from __future__ import annotations
@@ -21,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from fairbound.arrays import Floats, Integers
+from fairbound.arrays import Booleans, Floats, Integers
+from fairbound.conic_program import ConicProgram, Entry, alike
 from fairbound.divergences import KULLBACK_LEIBLER, TOTAL_VARIATION, Divergence
-from fairbound.errors import InputError
 from fairbound.problem import Atoms, Problem
 
 #: Cells with more losses than these are merged into so many: any multipliers are valid.
@@ -36,26 +39,13 @@ DEEPEST = 100.0
 #: lam is at least this: less makes the conjugates steeper than floats can follow.
 SMALLEST_LAM = 1e-8
 
-ACCURACY = 1e-10
-
-
-def conic_solver() -> tuple[ModuleType, ModuleType]:
-    """Import Clarabel and the sparse matrices that it reads."""
-    try:
-        import clarabel  # noqa: PLC0415 (an optional extra)
-        from scipy import sparse  # noqa: PLC0415 (comes with it)
-    except ImportError:
-        message = (
-            "divergence: distances other than 'hellinger' need a conic solver, and Clarabel is not installed; "
-            "install it with: pip install 'fairbound[divergences]'"
-        )
-        raise InputError(message) from None
-    return clarabel, sparse
-
 
 @dataclass(frozen=True)
 class Multipliers:
-    """What proves the bound of a piece, and the shares of the relaxed worst case in it."""
+    """What proves the bound of a piece, and the shares of the relaxed worst case in it.
+
+    Of a mean given some cells ``mean`` is a bound; the others prove that the losses less it are not positive.
+    """
 
     w: Floats
     centre: Floats
@@ -63,58 +53,15 @@ class Multipliers:
     lam: float
     group_share: Floats
     label_share: Floats
+    solved: bool = True
+    mean: float = np.nan
 
 
-Entry = tuple[Integers, Integers, Floats]
+#: Where the multipliers w and lam are, and the mean if one is bounded.
+_Columns = tuple[Integers, Integers, Integers | None]
 
 
-class _Program:
-    """A program as it grows: columns with their costs, and rows: ``right - matrix · x`` has to lie in the cones."""
-
-    def __init__(self) -> None:
-        self._costs: list[Floats] = []
-        self._entries: list[Entry] = []
-        self._right: list[Floats] = []
-        self.columns = 0
-        self.rows = 0
-
-    def add_columns(self, cost: Floats | float, count: int) -> Integers:
-        """Add variables; return where they are."""
-        self._costs.append(np.full(count, cost, dtype=np.float64))
-        self.columns += count
-        return np.arange(self.columns - count, self.columns)
-
-    def add_rows(self, right: Floats, *entries: Entry) -> slice:
-        """Add rows with these right-hand sides; entries are (row within the block, column, value), alike in shape."""
-        self._entries += [(row + self.rows, column, value) for row, column, value in entries]
-        self._right.append(right)
-        self.rows += len(right)
-        return slice(self.rows - len(right), self.rows)
-
-    def solve(self, cones: Callable[[ModuleType], list[Any]]) -> tuple[Floats, Floats]:
-        """Return the variables, and the multipliers of the rows."""
-        clarabel, sparse = conic_solver()
-        row, column, value = (
-            np.concatenate([part.reshape(-1) for part in parts]) for parts in zip(*self._entries, strict=True)
-        )
-        size = self.columns
-        matrix = sparse.csc_matrix((value, (row, column)), shape=(self.rows, size))
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.direct_solve_method = "qdldl"  # one thread, the same on every machine
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = ACCURACY
-        cost, right = np.concatenate(self._costs), np.concatenate(self._right)
-        empty = sparse.csc_matrix((size, size))
-        solution = clarabel.DefaultSolver(empty, cost, matrix, right, cones(clarabel), settings).solve()
-        return np.array(solution.x), np.array(solution.z)
-
-
-def _alike(rows: Integers, columns: Integers | np.int64, value: float) -> Entry:
-    """Return entries of one value."""
-    return rows, np.broadcast_to(columns, rows.shape), np.full(rows.shape, value)
-
-
-def _support_rows(program: _Program, of: Entry, size: int, skew: float | None) -> tuple[slice, slice | None]:
+def _support_rows(program: ConicProgram, of: Entry, size: int, skew: float | None) -> tuple[slice, slice | None]:
     """Add ``sigma(v)`` to the cost (docs/theory.md, section 5); ``of`` are the entries of v, a row for each share.
 
     Without a limit it is a level above all of v. With one it is a level above their mean, and the excess over it. The
@@ -122,14 +69,14 @@ def _support_rows(program: _Program, of: Entry, size: int, skew: float | None) -
     """
     own = np.arange(size)
     level = program.add_columns(1.0, 1)
-    above = [of, _alike(own, level, -1.0)]
+    above = [of, alike(own, level, -1.0)]
     if skew is None:
         return program.add_rows(np.zeros(size), *above), None
     excess = program.add_columns(skew, size)
-    shares = program.add_rows(np.zeros(size), *above, _alike(own, excess, -1.0))
-    program.add_rows(np.zeros(size), _alike(own, excess, -1.0))
+    shares = program.add_rows(np.zeros(size), *above, alike(own, excess, -1.0))
+    program.add_rows(np.zeros(size), alike(own, excess, -1.0))
     mean = (np.zeros_like(of[0]), of[1], of[2] / size)
-    return shares, program.add_rows(np.zeros(1), mean, _alike(np.zeros(1, dtype=np.int64), level, -1.0))
+    return shares, program.add_rows(np.zeros(1), mean, alike(np.zeros(1, dtype=np.int64), level, -1.0))
 
 
 def _eta(rows: Integers, cells: tuple[Integers, Integers], w: Integers, tilt: Floats, sign: float) -> list[Entry]:
@@ -138,15 +85,19 @@ def _eta(rows: Integers, cells: tuple[Integers, Integers], w: Integers, tilt: Fl
     shape = (*rows.shape, w.shape[1])
     across = np.broadcast_to(w[group], shape)
     pulled = np.broadcast_to(-sign * tilt[:, None, :], shape)
-    return [_alike(rows, w[group, label], sign), (np.broadcast_to(rows[..., None], shape), across, pulled)]
+    return [alike(rows, w[group, label], sign), (np.broadcast_to(rows[..., None], shape), across, pulled)]
 
 
 @dataclass(frozen=True)
 class ConePieces:
-    """The programs of all pieces of a problem; losses are in units of the largest ceiling."""
+    """The programs of all pieces of a problem; losses are in units of the largest ceiling.
+
+    With ``given``, the cells that a mean is taken over, they bound that mean.
+    """
 
     problem: Problem
     divergence: Divergence
+    given: Booleans | None = None
 
     @cached_property
     def _atoms(self) -> tuple[tuple[Integers, Integers], Floats, Floats]:
@@ -161,12 +112,12 @@ class ConePieces:
         groups, labels = problem.groups, problem.labels
         corners = len(vertices)
         centre = vertices.mean(axis=0)
-        program = _Program()
+        program = ConicProgram()
         w = program.add_columns(0.0, groups.size * labels.size).reshape(groups.size, labels.size)
         lam = program.add_columns(rho - self.divergence.rest, 1)
         most = program.add_columns(1.0, 1)
         level = (np.broadcast_to(np.arange(groups.size)[:, None], w.shape), w, np.broadcast_to(centre, w.shape))
-        shares, mean = _support_rows(program, level, groups.size, None if groups.skew is None else groups.width)
+        shares, evenly = _support_rows(program, level, groups.size, None if groups.skew is None else groups.width)
         two = np.arange(2)
         program.add_rows(np.array([-SMALLEST_LAM, cap]), (two, np.broadcast_to(lam, 2), np.array([-1.0, 1.0])))
 
@@ -174,36 +125,55 @@ class ConePieces:
         grown = program.add_columns(0.0, corners * len(probability)).reshape(corners, -1)
         each = np.arange(corners)
         rows = np.broadcast_to(each[:, None], grown.shape)
-        epigraph = [(rows, grown, np.broadcast_to(probability, grown.shape)), _alike(each, most, -1.0)]
+        epigraph = [(rows, grown, np.broadcast_to(probability, grown.shape)), alike(each, most, -1.0)]
         omega = None
         if labels.limited and labels.size > 2 and corners > 1:
             omega = self._label_limit(program)
             rows = np.broadcast_to(each[:, None], vertices.shape)
             epigraph.append((rows, np.broadcast_to(omega, vertices.shape), -vertices))
         weights = program.add_rows(np.zeros(corners), *epigraph)
-        cones = self._conjugates(program, w, lam, grown, vertices - centre)
+        mean = None if self.given is None else self._mean(program)
+        cones = self._conjugates(program, (w, lam, mean), grown, vertices - centre)
 
-        x, z = program.solve(cones)
-        k = z[shares] if mean is None else z[shares] + z[mean] / groups.size
+        x, z, solved = program.solve(cones)
+        k = z[shares] if evenly is None else z[shares] + z[evenly] / groups.size
         theta = np.maximum(z[weights], 0.0)
         total = theta.sum()
         theta = theta / total if np.isfinite(total) and total > 0 else np.full(corners, 1.0 / corners)
         scale = problem.scale
         pull = np.zeros(labels.size) if omega is None else x[omega] * scale
-        return Multipliers(x[w] * scale, centre, pull, float(x[lam[0]]) * scale, k, theta @ vertices)
+        found = x[w] * scale, centre, pull, float(x[lam[0]]) * scale, k, theta @ vertices
+        return Multipliers(*found, solved, np.nan if mean is None else float(x[mean[0]]) * scale)
 
-    def _label_limit(self, program: _Program) -> Integers:
+    def _mean(self, program: ConicProgram) -> Integers:
+        """Add the mean that is bounded, in place of the cost so far; means far outside of what there is say enough."""
+        mean = program.add_columns(0.0, 1)
+        program.add_rows(np.array([1.0, 2.0]), (np.arange(2), np.broadcast_to(mean, 2), np.array([-1.0, 1.0])))
+        program.lower_instead(mean)
+        return mean
+
+    def _label_limit(self, program: ConicProgram) -> Integers:
         """Add omega and its cost sigma_R(omega)."""
         labels = self.problem.labels
         own = np.arange(labels.size)
         omega = program.add_columns(0.0, labels.size)
         _support_rows(program, (own, omega, np.ones(labels.size)), labels.size, labels.width)
         for sign in (1.0, -1.0):
-            program.add_rows(np.full(labels.size, PULL), _alike(own, omega, sign))
+            program.add_rows(np.full(labels.size, PULL), alike(own, omega, sign))
         return omega
 
+    def _eta(
+        self, rows: Integers, cells: tuple[Integers, Integers], columns: _Columns, tilt: Floats, sign: float
+    ) -> list[Entry]:
+        """Return entries of ``sign · eta(r^j)``, with the mean taken off the losses of the cells that it is over."""
+        w, _, mean = columns
+        entries = _eta(rows, cells, w, tilt, sign)
+        if self.given is not None and mean is not None:
+            entries.append(alike(rows[:, self.given[cells]], mean, sign))
+        return entries
+
     def _conjugates(
-        self, program: _Program, w: Integers, lam: Integers, grown: Integers, tilt: Floats
+        self, program: ConicProgram, columns: _Columns, grown: Integers, tilt: Floats
     ) -> Callable[[ModuleType], list[Any]]:
         """Add ``grown >= g(l - eta)`` and the ceilings; return the cones of all rows.
 
@@ -212,34 +182,36 @@ class ConePieces:
         """
         divergence = self.divergence
         cells, _, loss = self._atoms
+        lam = columns[1]
         count = grown.size
         atom = np.arange(count).reshape(grown.shape)
         each = np.tile(loss, len(grown))
-        self._cell_limits(program, w, lam, tilt)
+        self._cell_limits(program, columns, tilt)
         if divergence is KULLBACK_LEIBLER:
             linear = program.rows
             right = np.zeros((count, 3))
             right[:, 0] = each
-            curved = [_alike(3 * atom + 1, lam, -1.0), _alike(3 * atom + 2, grown, -1.0)]
-            program.add_rows(right.reshape(-1), *_eta(3 * atom, cells, w, tilt, 1.0), *curved)
+            curved = [alike(3 * atom + 1, lam, -1.0), alike(3 * atom + 2, grown, -1.0)]
+            program.add_rows(right.reshape(-1), *self._eta(3 * atom, cells, columns, tilt, 1.0), *curved)
             return lambda solver: [solver.NonnegativeConeT(linear), *[solver.ExponentialConeT()] * count]
-        eta = _eta(atom, cells, w, tilt, -1.0)
+        eta = self._eta(atom, cells, columns, tilt, -1.0)
         if divergence is TOTAL_VARIATION:
-            program.add_rows(-each, *eta, _alike(atom, grown, -1.0))
-            program.add_rows(np.zeros(count), _alike(atom, grown, -1.0))
+            program.add_rows(-each, *eta, alike(atom, grown, -1.0))
+            program.add_rows(np.zeros(count), alike(atom, grown, -1.0))
             linear = program.rows
             return lambda solver: [solver.NonnegativeConeT(linear)]
         above = program.add_columns(0.0, count).reshape(grown.shape)
-        program.add_rows(-each, *eta, _alike(atom, lam, 2.0), _alike(atom, above, -1.0))
+        program.add_rows(-each, *eta, alike(atom, lam, 2.0), alike(atom, above, -1.0))
         linear = program.rows
-        longest = [_alike(3 * atom, lam, -1.0), _alike(3 * atom, grown, -1.0)]
-        others = [_alike(3 * atom + 1, above, -1.0), _alike(3 * atom + 2, lam, -1.0), _alike(3 * atom + 2, grown, 1.0)]
+        longest = [alike(3 * atom, lam, -1.0), alike(3 * atom, grown, -1.0)]
+        others = [alike(3 * atom + 1, above, -1.0), alike(3 * atom + 2, lam, -1.0), alike(3 * atom + 2, grown, 1.0)]
         program.add_rows(np.zeros(3 * count), *longest, *others)
         return lambda solver: [solver.NonnegativeConeT(linear), *[solver.SecondOrderConeT(3)] * count]
 
-    def _cell_limits(self, program: _Program, w: Integers, lam: Integers, tilt: Floats) -> None:
+    def _cell_limits(self, program: ConicProgram, columns: _Columns, tilt: Floats) -> None:
         """Keep ``eta_i(r^j) + lam >= c_i`` where Q may leave P's support; else only keep empty cells from falling."""
         problem = self.problem
+        w, lam, _ = columns
         if self.divergence.escapes:
             group, label = np.nonzero(np.ones(w.shape))
             least = problem.ceiling.reshape(-1) / problem.scale
@@ -249,9 +221,9 @@ class ConePieces:
         if not len(group):
             return
         rows = np.arange(len(tilt) * len(group)).reshape(len(tilt), -1)
-        entries = _eta(rows, (group, label), w, tilt, -1.0)
+        entries = self._eta(rows, (group, label), columns, tilt, -1.0)
         if self.divergence.escapes:
-            entries.append(_alike(rows, lam, -self.divergence.escape))
+            entries.append(alike(rows, lam, -self.divergence.escape))
         program.add_rows(-np.tile(least, len(tilt)), *entries)
 
 

@@ -26,6 +26,7 @@ def moving_bound(
     rho: Floats,
     vertices: Floats,
     multipliers: tuple[Floats, Floats, Floats, Floats],
+    less: Floats | None = None,
 ) -> Floats:
     """Bound the loss over all Q whose label shares lie in a piece, from any ``w``, ``centre``, ``omega``, ``lam``.
 
@@ -35,7 +36,7 @@ def moving_bound(
         sigma_K(v) + lam (rho - rest) + max_j [ sum_i p_i E_i[ g(l - eta_i(r^j)) ] - <omega, r^j> ] + sigma_R(omega),
 
     provided ``eta_i(r^j) >= c_i - lam f'(inf)``; else nothing is proved: infinity. Vertices are allowed to be off by a
-    few roundings.
+    few roundings. ``less`` (N, S, C) is taken off all losses of a cell, and off its ceiling.
     """
     w, centre, omega, lam = multipliers
     labels = problem.labels.size
@@ -43,6 +44,9 @@ def moving_bound(
     eta = w[:, None] - tilt[..., None]  # (N, m, S, C)
     size = (np.abs(vertices) + np.abs(centre[:, None])) @ np.abs(w).swapaxes(-1, -2)
     eta = eta - margin(np.abs(w)[:, None] + size[..., None], 2 * labels + 8)
+    if less is not None:  # only how far losses are above their multipliers matters
+        eta = eta + less[:, None]
+        eta = eta - margin(np.abs(eta) + np.abs(less)[:, None], 2)
 
     atoms = problem.upper
     steep = lam[:, None, None, None]
@@ -53,7 +57,7 @@ def moving_bound(
         reached = reached - margin(np.abs(eta) + divergence.escape * steep, 2)
         held = held & (reached >= problem.ceiling).all(axis=(1, 2, 3))
     excess = atoms.loss - eta[..., None]
-    excess = excess + margin(atoms.loss + np.abs(eta)[..., None], 1)
+    excess = excess + margin(np.abs(atoms.loss) + np.abs(eta)[..., None], 1)
     with np.errstate(all="ignore"):
         grown = divergence.grown(excess, np.where(held, lam, 1.0)[:, None, None, None, None])
         terms = np.where(atoms.probability > 0, atoms.probability * grown, 0.0)
@@ -72,18 +76,26 @@ def moving_bound(
     return np.where(held & np.isfinite(bound), bound, np.inf)
 
 
-def single_bound(problem: Problem, divergence: Divergence, rho: Floats, eta: Floats, lam: Floats) -> Floats:
+def single_bound(
+    problem: Problem, divergence: Divergence, rho: Floats, eta: Floats, lam: Floats, less: Floats | None = None
+) -> Floats:
     """Bound the loss over all Q in the ball, equal base rates or not, from any ``eta`` and ``lam``, shapes (N,).
 
     eta + lam (rho - rest) + E_P[ g(l - eta) ],      provided eta >= c - lam f'(inf) for the largest ceiling c.
+
+    ``less`` (N, S, C) is taken off all losses of a cell, and off its ceiling.
     """
     atoms = problem.upper
     held = (lam > 1.0 / MOST) & (lam < MOST) & (np.abs(eta) < MOST)
+    across = np.broadcast_to(eta[:, None, None], (len(eta), *problem.ceiling.shape))
+    if less is not None:
+        across = across + less
+        across = across - margin(np.abs(across) + np.abs(less), 2)
     if divergence.escapes:
-        cost = divergence.escape * lam
-        held = held & (eta + cost - margin(np.abs(eta) + cost, 2) >= problem.ceiling.max())
-    across = eta[:, None, None, None]
-    excess = atoms.loss - across + margin(atoms.loss + np.abs(across), 1)
+        cost = divergence.escape * lam[:, None, None]
+        held = held & (across + cost - margin(np.abs(across) + cost, 2) >= problem.ceiling).all(axis=(1, 2))
+    across = across[..., None]
+    excess = atoms.loss - across + margin(np.abs(atoms.loss) + np.abs(across), 1)
     with np.errstate(all="ignore"):
         grown = divergence.grown(excess, np.where(held, lam, 1.0)[:, None, None, None])
         terms = np.where(atoms.probability > 0, atoms.probability * grown, 0.0)

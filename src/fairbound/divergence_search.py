@@ -20,8 +20,8 @@ from fairbound.divergences import TOTAL_VARIATION, Divergence
 from fairbound.inside import Ground, single_multipliers
 from fairbound.nearest import NearestFair
 from fairbound.problem import Problem
-from fairbound.proof import Axis, DivergenceProof, Proof, SingleProof
-from fairbound.tree import Forest
+from fairbound.proof import Axis, DivergenceProof, Proof, SingleProof, Split
+from fairbound.tree import Forest, Pieces
 from fairbound.witness import Witness
 
 #: By number of labels (4 or more are alike): how often the root is halved at the start.
@@ -39,6 +39,9 @@ PATIENCE = 5
 #: The limit on lam, in units of the largest ceiling, at first and at most.
 FIRST_CAP = 100.0
 LAST_CAP = 1e6
+
+#: How often a piece is solved at most, with ever higher limits.
+MOST_TRIALS = 5
 
 #: Multipliers are raised by so much, in units of the largest ceiling, until they are feasible.
 SHIFTS = np.array([0.0, 1e-14, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5])
@@ -85,39 +88,52 @@ class DivergenceSearch:
     def _programs(self) -> ConePieces:
         return ConePieces(self.problem, self.divergence)
 
-    def run(self, rhos: Floats, axis: Axis, target: float | None = None) -> list[Found]:
-        """Search the radii one after the other; with a target only until it is plain on which side of it they are."""
-        return [self._search(float(rho), axis, target) for rho in rhos]
+    def run(
+        self, rhos: Floats, axis: Axis, target: float | None = None, known: Floats | float = -np.inf
+    ) -> list[Found]:
+        """Search the radii one after the other; with a target only until it is plain on which side of it they are.
+
+        Bounds need not come close to less than ``known``: values that are attained elsewhere.
+        """
+        each = np.broadcast_to(known, len(rhos))
+        return [self._search(float(rho), axis, target, float(goal)) for rho, goal in zip(rhos, each, strict=True)]
 
     def free(self, rhos: Floats) -> list[Found]:
         """Solve without equal base rates: one pair of multipliers, no search."""
         return [self._without_equal_rates(float(rho)) for rho in rhos]
 
-    def _search(self, rho: float, axis: Axis, target: float | None) -> Found:
+    def _search(self, rho: float, axis: Axis, target: float | None, known: float) -> Found:
         problem, size = self.problem, self.problem.labels.size
         forest = Forest(1, problem.groups, problem.labels)
         first = min(FIRST_CUT[min(size, 4)], int(np.log2(self.budget)))
         forest.cut(np.array([first]))
         fresh = np.arange(len(forest.pieces))
-        witness = self._attaining.witness(rho, self.nearest.group_mass, self.nearest.label_mass)
+        witness = self._first_witness(rho)
         self._start(forest, rho)
+        fresh = fresh[forest.pieces.bound > max(witness.loss, known) + 0.9 * self.tol]
         gaps: list[float] = []
         while len(fresh):
-            self._solve(forest, fresh, rho, witness)
-            witness = self._improved(forest, rho, witness)
+            self._solve(forest, fresh, rho, max(witness.loss, known))
+            witness = self._improved(forest, rho, witness, known)
+            goal = max(witness.loss, known)
             bound = float(forest.pieces.bound.max())
             if target is not None and (bound <= target or witness.loss > target):
                 break
-            gaps.append(bound - witness.loss)
+            gaps.append(bound - goal)
             patience = PATIENCE * (size - 1)
             if len(gaps) > patience and gaps[-1] > 0.9 * gaps[-1 - patience]:
                 break  # close to the nearest distribution multipliers grow beyond what a solver finds
-            fresh = forest.cut(self._cuts(forest, witness))
-        pieces = forest.pieces
+            fresh = forest.cut(self._cuts(forest, goal))
         splits, rows = next(iter(forest.trees()))
-        multipliers = pieces.w[rows], pieces.centre[rows], pieces.omega[rows], pieces.lam[rows]
-        proof = DivergenceProof(axis, problem.labels.floors, splits, *multipliers)
-        return Found(float(pieces.bound.max()), witness, proof)
+        proof = self._proof(axis, splits, forest.pieces.take(rows))
+        return Found(float(forest.pieces.bound.max()), witness, proof)
+
+    def _proof(self, axis: Axis, splits: tuple[Split, ...], leaves: Pieces) -> Proof:
+        multipliers = leaves.w, leaves.centre, leaves.omega, leaves.lam
+        return DivergenceProof(axis, self.problem.labels.floors, splits, *multipliers)
+
+    def _first_witness(self, rho: float) -> Witness:
+        return self._attaining.witness(rho, self.nearest.group_mass, self.nearest.label_mass)
 
     def _start(self, forest: Forest, rho: float) -> None:
         """Give all pieces the multipliers of a ball that holds everything: the largest loss there is."""
@@ -139,19 +155,27 @@ class DivergenceSearch:
         return float(np.clip(10.0 / max(rho - self.nearest.distance, 1e-9), FIRST_CAP, LAST_CAP))
 
     def _program(self, rho: float, vertices: Floats, enough: float) -> tuple[Multipliers, tuple[float, Floats, float]]:
-        """Solve one piece with a limit on lam that is raised only where it binds: solvers like small numbers."""
-        cap, most = FIRST_CAP, self._cap(rho)
-        while True:
+        """Solve one piece with a limit on lam that is raised only where it binds: solvers like small numbers.
+
+        A solver that gave up may do better with another limit.
+        """
+        cap, most, scale = FIRST_CAP, self._cap(rho), self.problem.scale
+        found: tuple[Multipliers, tuple[float, Floats, float]] | None = None
+        for trial in range(MOST_TRIALS):
             best = self._programs.solve(rho, vertices, cap)
             proved = self._mended(rho, vertices, best)
-            if proved[0] <= enough or best.lam < 0.5 * cap * self.problem.scale or cap >= most:
-                return best, proved
-            cap = min(30.0 * cap, most)
+            if found is None or proved[0] < found[1][0]:
+                found = best, proved
+            binding = best.lam >= 0.5 * cap * scale and cap < most
+            if proved[0] <= enough or not (binding or (trial == 0 and not best.solved)):
+                break
+            cap = max(min(30.0 * cap, most), 2.0 * cap)
+        return found or (best, proved)
 
-    def _solve(self, forest: Forest, left: Integers, rho: float, witness: Witness) -> None:
+    def _solve(self, forest: Forest, left: Integers, rho: float, goal: float) -> None:
         """Find the bound of new pieces: from the parent's multipliers where they do, else from the best ones."""
         pieces = forest.pieces
-        enough = witness.loss + 0.8 * self.tol
+        enough = goal + 0.8 * self.tol
         multipliers = tuple(part[left] for part in (pieces.w, pieces.centre, pieces.omega, pieces.lam))
         bound = self._bounds(rho, self._shares(pieces.corners[left]), multipliers)
         pieces.bound[left] = np.minimum(bound, pieces.bound[left])
@@ -164,15 +188,20 @@ class DivergenceSearch:
                 pieces.w[index], pieces.centre[index], pieces.omega[index] = w, best.centre, best.omega
                 pieces.lam[index] = lam
 
-    def _bounds(self, rho: float, vertices: Floats, multipliers: tuple[Floats, ...]) -> Floats:
-        """Evaluate bounds in batches."""
+    def _bounds(
+        self, rho: float, vertices: Floats, multipliers: tuple[Floats, ...], less: Floats | None = None
+    ) -> Floats:
+        """Evaluate bounds in batches; ``less`` is taken off the losses."""
         chunk = max(1, BATCH // (self.problem.upper.probability.size * vertices.shape[1]))
         parts = []
         for start in range(0, len(vertices), chunk):
             part = slice(start, start + chunk)
             w, centre, omega, lam = (m[part] for m in multipliers)
             radii = np.full(len(lam), rho)
-            parts.append(moving_bound(self.problem, self.divergence, radii, vertices[part], (w, centre, omega, lam)))
+            rest = None if less is None else less[part]
+            parts.append(
+                moving_bound(self.problem, self.divergence, radii, vertices[part], (w, centre, omega, lam), rest)
+            )
         return np.concatenate(parts)
 
     def _mended(self, rho: float, vertices: Floats, best: Multipliers) -> tuple[float, Floats, float]:
@@ -200,16 +229,16 @@ class DivergenceSearch:
         winner = int(bound.argmin())
         return float(bound[winner]), w[winner], lam
 
-    def _improved(self, forest: Forest, rho: float, witness: Witness) -> Witness:
+    def _improved(self, forest: Forest, rho: float, witness: Witness, known: float) -> Witness:
         """Look for a better attained value at the shares that the most promising piece suggests."""
         pieces = forest.pieces
         worst = int(pieces.bound.argmax())
-        if pieces.bound[worst] <= witness.loss + 0.1 * self.tol:
+        if pieces.bound[worst] <= max(witness.loss, known) + 0.1 * self.tol:
             return witness
         labels = self.problem.labels
         share, corners = labels.inside(pieces.guess[worst]), self._shares(pieces.corners[worst])
         edge = labels.inside(corners[np.abs(corners - share).sum(axis=1).argmin()])  # the worst case is often a corner
-        for spot in (self._attaining.label_share(rho, share), edge):
+        for spot in (self._attaining.label_share(rho, share), edge, *self._possible_spot(forest, rho, worst)):
             k = self._program(rho, spot[None], -np.inf)[0].group_share
             if not (np.isfinite(k).all() and np.maximum(k, 0.0).any()):
                 continue
@@ -218,10 +247,22 @@ class DivergenceSearch:
                 witness = found
         return witness
 
-    def _cuts(self, forest: Forest, witness: Witness) -> Integers:
+    def _possible_spot(self, forest: Forest, rho: float, worst: int) -> list[Floats]:
+        """Return the guess of the most promising piece in which some Q lies in the ball, unless it is the worst one.
+
+        The worst case is often at the edge of what is possible, and the way from beyond it to the nearest distribution
+        may lead through shares that no Q in the ball has.
+        """
+        pieces = forest.pieces
+        order = np.argsort(-pieces.bound, kind="stable")
+        spots = self.problem.labels.inside(pieces.guess[order])
+        fits = np.flatnonzero(self._attaining.possible(rho, spots))
+        return [spots[fits[0]]] if len(fits) and order[fits[0]] != worst else []
+
+    def _cuts(self, forest: Forest, goal: float) -> Integers:
         """Halve the pieces that keep the gap open, the worst first, within the budget."""
         pieces = forest.pieces
-        wanting = np.flatnonzero(pieces.bound > witness.loss + 0.9 * self.tol)
+        wanting = np.flatnonzero(pieces.bound > goal + 0.9 * self.tol)
         wanting = wanting[np.ptp(pieces.corners[wanting], axis=1).max(axis=1) > SMALLEST_EDGE]
         wanting = wanting[np.argsort(-pieces.bound[wanting], kind="stable")]
         cuts = np.zeros(len(pieces), dtype=np.int64)

@@ -21,6 +21,8 @@ from fairbound.population import Population
 from fairbound.proof import (
     ConditionalProof,
     DivergenceProof,
+    MeanProof,
+    MeanSingleProof,
     PartitionProof,
     Proof,
     RatesMeansProof,
@@ -187,23 +189,36 @@ def read_witness(document: dict[str, Any], loss: float, question: dict[str, Any]
     return Witness(k, r, mass, inside, _floats(document["unseen"]), loss, affinity_at(divergence, rho), distance)
 
 
+#: Proofs in pieces of shares, by kind.
+_IN_PIECES = {
+    "rates": RatesProof,
+    "partition": PartitionProof,
+    "divergence_partition": DivergenceProof,
+    "mean_partition": MeanProof,
+}
+
+
 def _leaf_keys(proof: object) -> tuple[str, ...]:
     """Return the multipliers that each leaf of a proof (or of a kind of proof) has."""
     kind = proof if isinstance(proof, type) else type(proof)
     if kind is RatesProof:
         return RATES_LEAF
-    return LEAF if kind is PartitionProof else ("w", "centre", "omega", "lam")
+    if kind is PartitionProof:
+        return LEAF
+    return ("w", "centre", "omega", "lam", *(("relaxed",) if kind is MeanProof else ()))
 
 
 def write_proof(proof: Proof) -> dict[str, Any]:
     """Write the multipliers."""
-    if isinstance(proof, ConditionalProof):
-        return {"kind": "conditional", **{key: getattr(proof, key).tolist() for key in CONDITIONAL}}
-    if isinstance(proof, RatesMeansProof):
-        return {"kind": "rates_means", **{key: getattr(proof, key).tolist() for key in RATES_MEANS}}
+    if isinstance(proof, ConditionalProof | RatesMeansProof):
+        equal = isinstance(proof, ConditionalProof)
+        kind, names = ("conditional", CONDITIONAL) if equal else ("rates_means", RATES_MEANS)
+        return {"kind": kind, **{key: getattr(proof, key).tolist() for key in names}}
     if isinstance(proof, TangentProof):
         multipliers = {key: getattr(proof, key).tolist() for key in TANGENT}
         return {"kind": "tangent", "axis": proof.axis, **multipliers}
+    if isinstance(proof, MeanSingleProof):
+        return {"kind": "mean_single", "eta": proof.eta, "lam": proof.lam, "relaxed": proof.relaxed}
     if isinstance(proof, SingleProof):
         return {"kind": "divergence_single", "eta": proof.eta, "lam": proof.lam}
     keys = _leaf_keys(proof)
@@ -216,14 +231,10 @@ def write_proof(proof: Proof) -> dict[str, Any]:
     if isinstance(proof, RatesProof):
         return {"kind": "rates", **tree}
     return {
-        "kind": "partition" if isinstance(proof, PartitionProof) else "divergence_partition",
+        "kind": next(kind for kind, made in _IN_PIECES.items() if type(proof) is made),
         "axis": proof.axis,
         **tree,
     }
-
-
-#: The multipliers of a leaf.
-_LEAF = ("w", "centre", "omega")
 
 
 def read_proof(document: dict[str, Any]) -> Proof:
@@ -236,9 +247,14 @@ def read_proof(document: dict[str, Any]) -> Proof:
         return TangentProof(document["axis"], *(_floats(document[key]) for key in TANGENT))
     if document["kind"] == "divergence_single":
         return SingleProof(float(document["eta"]), float(document["lam"]))
+    if document["kind"] == "mean_single":
+        return MeanSingleProof(float(document["eta"]), float(document["lam"]), document["relaxed"])
     splits = tuple(None if split is None else (split[0], split[1]) for split in document["splits"])
-    made = {"rates": RatesProof, "partition": PartitionProof, "divergence_partition": DivergenceProof}[document["kind"]]
-    multipliers = (_floats([leaf[key] for leaf in document["leaves"]]) for key in _leaf_keys(made))
+    made = _IN_PIECES[document["kind"]]
+    multipliers: list[Any] = [
+        np.array([leaf[key] for leaf in document["leaves"]], dtype=np.bool_ if key == "relaxed" else np.float64)
+        for key in _leaf_keys(made)
+    ]
     floors = _floats(document["floors"])
     return (
         made(floors, splits, *multipliers)

@@ -14,9 +14,9 @@ from fairbound.arrays import Floats
 from fairbound.certificate import Certificate, combined
 from fairbound.comparing import compare
 from fairbound.conditions import Condition
-from fairbound.divergences import Divergence
+from fairbound.divergences import HELLINGER, Divergence
 from fairbound.errors import InputError, shown
-from fairbound.metrics import Chosen, choose
+from fairbound.metrics import Chosen, choose, value_on_data
 from fairbound.population import Population
 from fairbound.posing import Asked, not_a_population, pose
 from fairbound.question import Question
@@ -66,12 +66,14 @@ class MetricQuestion:
         """The value that the metric can always be said to keep: the largest there is, or of a ratio the smallest."""
         return 0.0 if self.lower else float(self.parts[0].population.ceiling)
 
-    def answers(self, rhos: Floats) -> list[tuple[Answer, ...]]:
+    def answers(self, rhos: Floats, target: float | None = None) -> list[tuple[Answer, ...]]:
         """Solve for feasible radii: the objectives of one kind together.
 
         Only the worst one counts, so later kinds need no bounds below what earlier ones attain. Rare labels come first:
         what is taken over few rows is moved most easily.
         """
+        if self.divergence is not HELLINGER:
+            return self._one_by_one(rhos, target)
         found: dict[int, list[Answer]] = {}
         known = np.full(len(rhos), -np.inf)
         kinds = list(dict.fromkeys(part.objective.label if part.objective else None for part in self.parts))
@@ -87,6 +89,16 @@ class MetricQuestion:
                     known = np.maximum(known, [answer.witness.loss for answer in answers])
         return [tuple(found[n][index] for n in range(len(self.parts))) for index in range(len(rhos))]
 
+    def _one_by_one(self, rhos: Floats, target: float | None) -> list[tuple[Answer, ...]]:
+        """Solve one objective after the other, the likely worst first: the others need not be bounded as closely."""
+        found: dict[int, list[Answer]] = {}
+        known = np.full(len(rhos), -np.inf)
+        on_data = [value_on_data(part.population, part.objective) for part in self.parts if part.objective]
+        for n in np.argsort(-np.array(on_data), kind="stable").tolist():
+            found[n] = self.parts[n].answers(rhos, target, known)
+            known = np.maximum(known, [answer.witness.loss for answer in found[n]])
+        return [tuple(found[n][index] for n in range(len(self.parts))) for index in range(len(rhos))]
+
     def certificates(self, rhos: Floats) -> list[Certificate]:
         """Certify at feasible radii."""
         return [
@@ -99,9 +111,9 @@ class MetricQuestion:
             for rho, answer in zip(rhos.tolist(), self.answers(rhos), strict=True)
         ]
 
-    def bounds(self, rhos: Floats) -> Floats:
-        """Return what is proved at feasible radii."""
-        bounds = np.array([[one.bound for one in answer] for answer in self.answers(rhos)])
+    def bounds(self, rhos: Floats, target: float | None = None) -> Floats:
+        """Return what is proved at feasible radii, some of it only as closely as a target needs."""
+        bounds = np.array([[one.bound for one in answer] for answer in self.answers(rhos, target)])
         return bounds.min(axis=1) if self.lower else bounds.max(axis=1)
 
 
@@ -127,8 +139,8 @@ def _pose_metric(
         confidence = read_confidence(confidence)
     first, *others = chosen.objectives
     parts = [pose(chosen.population, objective=first, **options)]
-    for objective in others:  # of a sample, what is known depends on which values are subtracted
-        again = confidence is not None
+    for objective in others:  # what is known of a sample, and what other divergences refuse, depends on the objective
+        again = confidence is not None or parts[0].divergence is not HELLINGER
         parts.append(
             pose(chosen.population, objective=objective, **options) if again else replace(parts[0], objective=objective)
         )

@@ -9,6 +9,8 @@ on a grid for two labels, from many starts for more. The distance that is report
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from fairbound.arrays import Floats
@@ -19,6 +21,9 @@ from fairbound.rounding import UNIT
 
 #: A divergence this small cannot be told from none in floating point.
 INDISTINGUISHABLE = 1e-14
+
+#: Where every share is asked for, none is smaller than this.
+LEAST_SHARE = 1e-7
 
 #: Label shares that are tried at first, the ones that are followed, and how often each is improved.
 GRID = 257
@@ -128,8 +133,21 @@ def _filled(divergence: Divergence, mass: Floats, r: Floats, low: Floats, width:
 
 def nearest_product(divergence: Divergence, mass: Floats, groups: MarginalSet, labels: MarginalSet) -> NearestFair:
     """Search for the nearest distribution with equal base rates; the distance of the one found is rounded up."""
+    table = np.ascontiguousarray(mass, dtype=np.float64)
+    return _remembered(divergence, table.shape, table.tobytes(), groups, labels)
+
+
+@lru_cache(maxsize=8)
+def _remembered(
+    divergence: Divergence, shape: tuple[int, int], mass: bytes, groups: MarginalSet, labels: MarginalSet
+) -> NearestFair:
+    """Search once for all statements of a metric: they are about the same ball."""
+    return _searched(divergence, np.frombuffer(mass).reshape(shape), groups, labels)
+
+
+def _searched(divergence: Divergence, mass: Floats, groups: MarginalSet, labels: MarginalSet) -> NearestFair:
     if labels.size > groups.size:
-        other = nearest_product(divergence, mass.T, labels, groups)
+        other = _searched(divergence, mass.T, labels, groups)
         return NearestFair(other.distance, other.label_mass, other.group_mass)
     r = _starts(mass, groups, labels)
     value, k, r = _judged(divergence, mass, r, groups, labels)
@@ -150,6 +168,22 @@ def nearest_product(divergence: Divergence, mass: Floats, groups: MarginalSet, l
     k, r = k[winner], r[winner]
     distance = float(value[winner]) * (1.0 + 2.0 * (mass.size + 64) * UNIT)
     return NearestFair(0.0 if distance < INDISTINGUISHABLE else distance, k, r)
+
+
+def with_every_share(
+    divergence: Divergence, mass: Floats, nearest: NearestFair, groups: MarginalSet, labels: MarginalSet
+) -> NearestFair:
+    """Return the nearest distribution; if it leaves out a group or a label, one hardly farther that does not."""
+    if min(nearest.group_mass.min(), nearest.label_mass.min()) >= LEAST_SHARE:
+        return nearest
+    k, r = (
+        side.inside((1.0 - LEAST_SHARE * side.size) * share + LEAST_SHARE)
+        for side, share in ((groups, nearest.group_mass), (labels, nearest.label_mass))
+    )
+    value = float(product_divergence(divergence, mass, k[None], r[None])[0])
+    if not np.isfinite(value):
+        return nearest
+    return NearestFair(value * (1.0 + 2.0 * (mass.size + 64) * UNIT) + INDISTINGUISHABLE, k, r)
 
 
 def _starts(mass: Floats, groups: MarginalSet, labels: MarginalSet) -> Floats:

@@ -11,13 +11,14 @@ from fairbound.arrays import Floats
 from fairbound.cells import number
 from fairbound.conditions import Condition
 from fairbound.contradictions import refuse_contradictions
+from fairbound.divergence_metrics import CURE, refuse_metric
 from fairbound.divergence_search import usual_budget
 from fairbound.divergences import HELLINGER, TOTAL_VARIATION, Divergence, find_divergence
 from fairbound.errors import InputError, shown
 from fairbound.limits import Ranges, Rows, read_limits
 from fairbound.metrics import MetricName
 from fairbound.nearest import NearestFair, nearest_shares
-from fairbound.nearest_product import nearest_product
+from fairbound.nearest_product import nearest_product, with_every_share
 from fairbound.objective import Objective
 from fairbound.orientation import oriented_stand_in
 from fairbound.population import Population
@@ -125,10 +126,11 @@ def pose(
         distance,
         condition,
         confidence,
-        compared=objective is not None,
         skewed=group_skew is not None or label_skew is not None,
         limited=any(limits),
     )
+    if objective is not None:
+        refuse_metric(population, objective, distance, shift, condition)
     chosen = find_region(region)
     stand_in: StandIn | None = None
     if confidence is not None:
@@ -149,6 +151,8 @@ def pose(
     nearest: NearestFair | NearestRates
     if distance is not HELLINGER:
         nearest = nearest_product(distance, known.mass, problem.groups, problem.labels)
+        if objective is not None:  # means are taken over something
+            nearest = with_every_share(distance, known.mass, nearest, problem.groups, problem.labels)
         usual = usual_budget(problem)
     elif condition.equal:
         nearest, usual = nearest_shares(known.mass, problem.groups, problem.labels), _usual_budget(problem)
@@ -228,27 +232,23 @@ def _check_condition(
 
 
 def _check_divergence(
-    divergence: Divergence, condition: Condition, confidence: object, *, compared: bool, skewed: bool, limited: bool
+    divergence: Divergence, condition: Condition, confidence: object, *, skewed: bool, limited: bool
 ) -> None:
     """Refuse what a divergence cannot do."""
     if divergence is HELLINGER:
         return
     only = f"does not go with divergence={divergence.name!r}"
-    cure = "use divergence='hellinger' (hellinger_radius turns a total variation distance into a radius of it)"
     if confidence is not None:
         message = (
             f"confidence={shown(confidence)} {only}: what is known of finite samples rests on the angle metric of the "
-            f"Hellinger distance; leave confidence out, or {cure}"
+            f"Hellinger distance; leave confidence out, or {CURE}"
         )
         raise InputError(message)
-    if compared:
-        message = f"a metric other than 'loss' {only}: means given a group need a search there; {cure}"
-        raise InputError(message)
     if condition.tolerance:
-        message = f"base_rate_tolerance={condition.tolerance:g} {only}; leave it out, or {cure}"
+        message = f"base_rate_tolerance={condition.tolerance:g} {only}; leave it out, or {CURE}"
         raise InputError(message)
     if limited:
-        message = f"min_group_mass, group_limits, group_rows and those of labels: linear limits {only}; {cure}"
+        message = f"min_group_mass, group_limits, group_rows and those of labels: linear limits {only}; {CURE}"
         raise InputError(message)
     if not condition.fair and skewed:
         message = (

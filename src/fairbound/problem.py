@@ -53,6 +53,8 @@ class Problem:
     parts
         None for the expected loss of all. Otherwise losses are means given the group and a part of the labels: the
         losses of a part count by its labels' shares within it, whatever the share of the group.
+    turned
+        Whether groups and labels have been exchanged.
     """
 
     upper: Atoms
@@ -62,6 +64,7 @@ class Problem:
     groups: MarginalSet
     labels: MarginalSet
     parts: tuple[tuple[int, ...], ...] | None = None
+    turned: bool = False
 
     @property
     def transposed(self) -> Problem:
@@ -73,6 +76,7 @@ class Problem:
             ceiling=self.ceiling.T,
             groups=self.labels,
             labels=self.groups,
+            turned=not self.turned,
         )
 
     @cached_property
@@ -82,8 +86,8 @@ class Problem:
 
     @cached_property
     def scale(self) -> float:
-        """The largest ceiling, used as the unit of loss while solving."""
-        return float(self.ceiling.max()) or 1.0
+        """The largest ceiling, whatever its sign, used as the unit of loss while solving."""
+        return float(np.abs(self.ceiling).max()) or 1.0
 
     def counted(self, group_share: Floats, label_share: Floats) -> Floats:
         """Return how much the mean loss of each cell counts for a Q with these shares, shape (..., S, C)."""
@@ -100,11 +104,12 @@ class Problem:
         """Return the same for a Q with any masses of cells (..., S, C): groups may have base rates of their own."""
         if self.parts is None:
             return mass
-        within = np.empty_like(mass)
+        table = mass.swapaxes(-1, -2) if self.turned else mass
+        within = np.empty_like(table)
         for part in self.parts:
-            total = mass[..., part].sum(axis=-1, keepdims=True)
-            within[..., part] = mass[..., part] / np.where(total > 0, total, 1.0)
-        return within
+            total = table[..., part].sum(axis=-1, keepdims=True)
+            within[..., part] = table[..., part] / np.where(total > 0, total, 1.0)
+        return within.swapaxes(-1, -2) if self.turned else within
 
     @property
     def limited_within(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fairbound.arrays import Floats
+from fairbound.arrays import Booleans, Floats
 
 Axis = Literal["label", "group"]
 
@@ -104,6 +104,25 @@ class SingleProof:
 
     eta: float
     lam: float
+
+
+@dataclass(frozen=True)
+class MeanProof(DivergenceProof):
+    """The same for a mean given a group, or how two differ: the bound t is that of the claim (docs/metrics.md).
+
+    The multipliers of a leaf prove ``E_Q[value - t] <= 0`` over the cells that the mean is taken over. Those of a
+    ``relaxed`` leaf (L,) prove it over all cells, with the largest value that Q may put into the group's cell of the
+    same label.
+    """
+
+    relaxed: Booleans
+
+
+@dataclass(frozen=True)
+class MeanSingleProof(SingleProof):
+    """The same without equal base rates."""
+
+    relaxed: bool
 
 
 @dataclass(frozen=True)

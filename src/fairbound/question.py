@@ -19,6 +19,7 @@ from fairbound.divergences import HELLINGER, TOTAL_VARIATION, Divergence
 from fairbound.general_answers import general_answers
 from fairbound.knowledge import MeanAndVariance, MeanOnly
 from fairbound.limits import limit_sentences
+from fairbound.mean_answers import DivergenceMeans
 from fairbound.metrics import objective_sentence
 from fairbound.nearest import NearestFair
 from fairbound.objective import Objective
@@ -90,9 +91,9 @@ class Question:
         answers = zip(rhos.tolist(), self.answers(rhos), strict=True)
         return [self.certificate(rho, answer) for rho, answer in answers]
 
-    def bounds(self, rhos: Floats) -> Floats:
-        """Return what is proved at feasible radii."""
-        return np.array([answer.bound for answer in self.answers(rhos)])
+    def bounds(self, rhos: Floats, target: float | None = None) -> Floats:
+        """Return what is proved at feasible radii, some of it only as closely as a target needs."""
+        return np.array([answer.bound for answer in self.answers(rhos, target)])
 
     @property
     def distance(self) -> float:
@@ -119,13 +120,30 @@ class Question:
     def compared(self) -> Compared:
         """The objective in numbers."""
         known = self.population if self.stand_in is None else self.stand_in.population
+        if self.divergence is TOTAL_VARIATION:
+            known = without_variance(known)
         objective = self.objective or Objective(0)
         rates = allowed_rates(self.problem, self.condition)
         return Compared(known, objective, self.problem, self.nearest, self.shift, self.support, rates)
 
-    def answers(self, rhos: Floats, target: float | None = None) -> list[Answer]:
-        """Solve for feasible radii; some searches stop as soon as it is plain whether the bound keeps a target."""
+    @cached_property
+    def _means(self) -> DivergenceMeans:
+        """The objective under a divergence other than Hellinger's."""
+        near = self.nearest
+        if isinstance(near, NearestRates):  # which knows Hellinger balls only
+            message = "base rates within a tolerance do not go with this divergence"
+            raise TypeError(message)
+        return DivergenceMeans(self.compared, self.divergence, near, self._axis, self.tol, self.budget)
+
+    def answers(self, rhos: Floats, target: float | None = None, known: Floats | float = -np.inf) -> list[Answer]:
+        """Solve for feasible radii; some searches stop as soon as it is plain whether the bound keeps a target.
+
+        Or once it is close to what is ``known`` to be attained elsewhere.
+        """
         rhos = self.radii(rhos)
+        if self.objective is not None and self.divergence is not HELLINGER:
+            means = self._means
+            return means.answers(rhos, target, known) if self.condition.fair else means.free_answers(rhos)
         if self.objective is not None:
             return compare([self.compared], [rhos], self.tol, self.budget)[0]
         problem, nearest = self.problem, self.nearest

@@ -377,7 +377,7 @@ def _read_metric(whole: dict[str, Any]) -> Whole:
     a_text(metric["name"], "metric.name")
     optional(a_name)(metric["group"], "metric.group")
     optional(lambda v, at: a_number(v, at, low=0.0, high=1.0))(whole["confidence"], "confidence")
-    optional(lambda v, at: a_number(v, at, low=0.0, high=1.0))(whole["distance"], "distance")
+    optional(lambda v, at: a_number(v, at, low=0.0, high=LARGEST_RADIUS))(whole["distance"], "distance")
     shape = _population(whole["population"])
     a_list(whole["sampling"], "sampling", None, lambda _, __: None)
     shared = [
@@ -397,7 +397,7 @@ def _read_metric(whole: dict[str, Any]) -> Whole:
     def point(value: Any, where: str) -> None:
         if isinstance(value, dict) and "infeasible" in value:
             an_object(value, where, ("infeasible",))
-            a_number(value["infeasible"], f"{where}.infeasible", low=0.0, high=1.0)
+            a_number(value["infeasible"], f"{where}.infeasible", low=0.0, high=LARGEST_RADIUS)
             infeasible.append(value["infeasible"])
             return
         an_object(value, where, ("claim", "statements"))
@@ -412,6 +412,8 @@ def _read_metric(whole: dict[str, Any]) -> Whole:
     a_list(whole["points"], "points", None, point)
     if not claims or not parts:
         raise MalformedError("the document has no certified radius: there is nothing to check")
+    if max(infeasible) > _largest_radius([d["question"] for documents in parts for d in documents]):
+        raise MalformedError("a radius or the distance of the curve is larger than its divergence can be")
     _consistent(infeasible, [d["question"]["rho"] for d in parts[0]])
     if whole["format"] == METRIC_FORMATS[0] and len(whole["points"]) != 1:
         raise MalformedError("a single certificate has one point")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairbound.strict import MalformedError, a_list, a_number, a_table, a_word, an_amount, an_object, optional
+from fairbound.strict import MalformedError, a_list, a_number, a_table, a_truth, a_word, an_amount, an_object, optional
 
 #: What proves a mean given a group.
 CONDITIONAL = ("theta", "cuts", "group_mu", "label_mu", "omega")
@@ -17,9 +17,21 @@ RATES_MEANS = ("theta", "cuts", "group_mu", "nu")
 RATES_LEAF = ("zeta", "base", "nu", "centre", "omega", "lam")
 
 
+#: Kinds of proofs about means under divergences other than Hellinger's, and all that _read_pieces knows.
+OF_MEANS = ("mean_partition", "mean_single")
+KINDS = ("tangent", "partition", "rates", "divergence_partition", "divergence_single", *OF_MEANS)
+
+
 def read_conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]) -> None:
-    """Check multipliers of means given a group: a table for each end of each piece, and those of the limits."""
-    differing = isinstance(proof, dict) and proof.get("kind") == "rates_means"
+    """Check multipliers of means given a group: a table for each end of each piece, and those of the limits.
+
+    Under other divergences there are pieces of shares, as for the expected loss of all.
+    """
+    kind = proof.get("kind") if isinstance(proof, dict) else None
+    if kind in OF_MEANS:
+        _read_pieces(proof, kind, shape, limits)
+        return
+    differing = kind == "rates_means"
     an_object(proof, "proof", ("kind", *(RATES_MEANS if differing else CONDITIONAL)))
     a_word(proof["kind"], "proof.kind", ("conditional", "rates_means"))
 
@@ -44,10 +56,20 @@ def read_conditional(proof: Any, shape: tuple[int, int], limits: tuple[int, ...]
 def read_proof(proof: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> None:
     """Check multipliers of a bound on the expected loss of all."""
     kind = proof.get("kind") if isinstance(proof, dict) else None
-    if kind == "divergence_single":
-        an_object(proof, "proof", ("kind", "eta", "lam"))
+    if kind in OF_MEANS:
+        raise MalformedError("proof.kind: proofs of means are for the statements of a metric")
+    _read_pieces(proof, kind, shape, limits)
+
+
+def _read_pieces(proof: Any, kind: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> None:
+    """Check multipliers, for each piece of the shares if there are pieces."""
+    relaxed = ("relaxed",) if kind in OF_MEANS else ()
+    if kind in ("divergence_single", "mean_single"):
+        an_object(proof, "proof", ("kind", "eta", "lam", *relaxed))
         a_number(proof["eta"], "proof.eta")
         an_amount(proof["lam"], "proof.lam")
+        for key in relaxed:
+            a_truth(proof[key], f"proof.{key}")
         return
     if kind == "tangent":
         an_object(proof, "proof", ("kind", "axis", "phi", "share", "level_mu", "share_mu"))
@@ -57,7 +79,7 @@ def read_proof(proof: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> N
         return
     else:
         an_object(proof, "proof", ("kind", "axis", "floors", "splits", "leaves"))
-        a_word(kind, "proof.kind", ("tangent", "partition", "rates", "divergence_partition", "divergence_single"))
+        a_word(kind, "proof.kind", KINDS)
     a_word(proof["axis"], "proof.axis", ("label", "group"))
     if proof["axis"] == "group":
         shape, limits = shape[::-1], limits[::-1]
@@ -68,7 +90,7 @@ def read_proof(proof: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> N
         return
     a_list(proof["floors"], "proof.floors", shape[1], lambda v, at: a_number(v, at, low=0.0, high=1.0))
     a_list(proof["splits"], "proof.splits", None, optional(_split))
-    more = ("lam",) if kind == "divergence_partition" else ("level_mu", "share_mu")
+    more = ("level_mu", "share_mu") if kind == "partition" else ("lam", *relaxed)
 
     def leaf(value: Any, where: str) -> None:
         an_object(value, where, ("w", "centre", "omega", *more))
@@ -79,6 +101,8 @@ def read_proof(proof: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> N
             _multipliers(value, where, limits)
         else:
             an_amount(value["lam"], f"{where}.lam")
+        for key in relaxed:
+            a_truth(value[key], f"{where}.{key}")
 
     a_list(proof["leaves"], "proof.leaves", None, leaf)
 

@@ -30,6 +30,9 @@ class Pieces:
         the multipliers that prove it, shapes (N, S, C), (N, C), (N, C) and (N, limits) of either side.
     lam
         One more of them, of the ball, where it is not eliminated (divergences other than Hellinger's), shape (N,).
+    relaxed
+        Whether the multipliers are about the largest losses there may be in place of the losses (means given a group
+        under such a divergence), shape (N,).
     guess
         Label shares at which the loss may be large, shape (N, C).
     """
@@ -44,6 +47,7 @@ class Pieces:
     level_mu: Floats
     share_mu: Floats
     lam: Floats
+    relaxed: Booleans
     guess: Floats
 
     def __len__(self) -> int:
@@ -84,6 +88,7 @@ class Forest:
             level_mu=no_multipliers(radii, groups),
             share_mu=no_multipliers(radii, labels),
             lam=np.zeros(radii),
+            relaxed=np.zeros(radii, dtype=bool),
             guess=np.full((radii, size), 1.0 / size),
         )
         self._radii = radii

@@ -23,6 +23,7 @@ OPTIONS = {
     "min_label_mass": "--min-label-mass",
     "loss": "--loss",
     "loss_name": "--loss",
+    "metric": "--metric",
     "missing": "--missing",
     "prediction": "--prediction",
     "probability": "--probability",

@@ -1,0 +1,134 @@
+"""Means given a group under divergences other than Hellinger's, in ball arithmetic (docs/metrics.md).
+
+Standard library and python-flint only. A leaf proves that ``E_Q[value - t]`` over the cells of the mean is not
+positive; or, relaxed, that the largest values that Q may put into these cells have a mean of at most t, over all groups
+with their labels' shares, which are those of the group.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from flint import arb
+
+from fairbound.checker_conditional import Compared
+from fairbound.checker_divergence import leaf_bound, single_bound, witness_value_in
+from fairbound.checker_duality import Case, RefusedError, pieces, product_masses, rounded_up
+from fairbound.checker_rates import table_masses, tolerance_of
+
+Cell = tuple[int, int]
+
+
+def check_mean(
+    document: dict[str, Any], population: dict[str, Any], tau: arb
+) -> tuple[float | None, float | None, list[str]]:
+    """Return the bound if it is proved, the value of the witness if it is what it claims to be, and what is wrong."""
+    claim, question = document["claim"], document["question"]
+    ratio = question["objective"]["ratio"]
+    reasons: list[str] = []
+    value: float | None = None
+    if question["base_rate_tolerance"] or question["group_limits"] or question["label_limits"]:
+        raise RefusedError("base rates within a tolerance, and linear limits, are for Hellinger balls only")
+    if question["objective"]["minus"] is not None and not question["fair"]:
+        raise RefusedError("comparisons of groups need equal base rates here")
+    try:
+        case = Compared(population, question, tau, arb(claim["bound"]) if ratio else arb(1))
+        mean = arb(0) if ratio else arb(claim["bound"])
+        for number, excess in enumerate(_excesses(case, question, document["proof"], mean)):
+            if not excess <= 0:
+                reasons.append(f"leaf {number} does not prove the claimed bound: {rounded_up(excess):.3g} is left over")
+    except RefusedError as refused:
+        reasons.append(str(refused))
+    checked = None if reasons else claim["bound"]
+    try:
+        # That a ratio is at most one needs no witness: of two groups one has the smaller mean.
+        attained = claim["attained"] if not ratio else None if claim["attained"] >= 1 else 0.0
+        case = Compared(population, question, tau, arb(claim["attained"]) if ratio else arb(1))
+        witness = document["witness"]
+        given = witness["mass"] is not None
+        masses = table_masses(case, witness, tolerance_of(question)) if given else product_masses(case, witness)
+        value = witness_value_in(case, question, witness, masses, attained)
+        value = claim["attained"] if ratio else value
+    except RefusedError as refused:
+        reasons.append(str(refused))
+    return checked, value, reasons
+
+
+def _excesses(case: Compared, question: dict[str, Any], proof: dict[str, Any], mean: arb) -> list[arb]:
+    """Return for each leaf a number that is not positive if it proves that the mean is at most ``mean``."""
+    kind = "mean_partition" if question["fair"] else "mean_single"
+    if proof["kind"] != kind:
+        raise RefusedError(f"a proof of the kind {proof['kind']} does not answer this question; it takes a {kind}")
+    plain, relaxed = _less(case, mean), _relaxed(case, question)
+    most = _most(list(relaxed.ceiling.values()))
+    if not question["fair"]:
+        if proof["relaxed"]:  # no mean exceeds the largest value there is
+            return [most - mean]
+        return [single_bound(plain, question, proof)]
+    if proof["axis"] == "group":
+        plain, relaxed = _turned(plain), _turned(relaxed)
+    found = []
+    for leaf, piece in pieces(plain, proof):
+        if leaf["relaxed"]:
+            found.append(leaf_bound(relaxed, question, leaf, piece).min(most) - mean)
+        elif case.objective["minus"] is not None:
+            raise RefusedError("a comparison of groups is proved by relaxed leaves only")
+        else:
+            found.append(leaf_bound(plain, question, leaf, piece))
+    return found
+
+
+def _less(case: Compared, mean: arb) -> Case:
+    """Take a mean off the values of the cells that it is taken over."""
+    made = copy(case)
+    made.upper = {
+        cell: [(p, value - mean) for p, value in atoms] if case.sign(*cell) else atoms
+        for cell, atoms in case.upper.items()
+    }
+    made.ceiling = {cell: top - mean if case.sign(*cell) else top for cell, top in case.ceiling.items()}
+    return made
+
+
+def _relaxed(case: Compared, question: dict[str, Any]) -> Case:
+    """Give every group the largest values that Q may put into the cells of the mean, label by label.
+
+    Without equal base rates, and for means over the rows of some labels, all have the largest one of them.
+    """
+    largest = {cell: _largest(case, question, cell) for cell in case.upper if case.sign(*cell)}
+    labels = sorted({y for _, y in largest})
+    by_label = {y: sum((v for (_, at), v in largest.items() if at == y), arb(0)) for y in labels}
+    worst = _most(list(by_label.values()))
+    alike = case.objective["label"] is not None or not question["fair"]
+    made = copy(case)
+    made.ceiling = {(s, y): worst if alike else by_label[y] for s, y in case.upper}
+    made.upper = {
+        cell: [(sum((p for p, _ in atoms), arb(0)), made.ceiling[cell])] if atoms else []
+        for cell, atoms in case.upper.items()
+    }
+    return made
+
+
+def _largest(case: Compared, question: dict[str, Any], cell: Cell) -> arb:
+    """Return the largest value that Q may put into a cell; what it puts nothing into does not matter."""
+    values = [value for p, value in case.upper[cell] if not p.is_zero()]
+    if question["divergence"] == "total_variation" or not values:
+        values.append(case.ceiling[cell])
+    return _most(values)
+
+
+def _most(values: list[arb]) -> arb:
+    most = values[0]
+    for value in values[1:]:
+        most = most.max(value)
+    return most
+
+
+def _turned(case: Case) -> Case:
+    """Exchange groups and labels."""
+    made = copy(case)
+    made.upper = {(y, s): atoms for (s, y), atoms in case.upper.items()}
+    made.ceiling = {(y, s): top for (s, y), top in case.ceiling.items()}
+    made.groups, made.labels = case.labels, case.groups
+    made.group_skew, made.label_skew = case.label_skew, case.group_skew
+    return made
