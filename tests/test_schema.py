@@ -244,7 +244,8 @@ def test_all_kinds_are_among_the_documents() -> None:
     statements = [
         s for d in found if d["format"] in METRIC_FORMATS for p in d["points"] for s in p.get("statements", [])
     ]
-    assert {s["proof"]["kind"] for s in statements} == {"conditional", "mean_partition", "mean_single"}
+    kinds = {"conditional", "rates_means", "mean_partition", "mean_single"}
+    assert {s["proof"]["kind"] for s in statements} == kinds
     leaves = [leaf for s in statements for leaf in s["proof"].get("leaves", [])]
     assert {leaf["relaxed"] for leaf in leaves} == {True, False}
     assert {d["question"]["fair"] for d in single} == {True, False}
