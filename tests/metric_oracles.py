@@ -268,7 +268,12 @@ def smallest_ratio(
 
 def metric_value(metric: str, label_share: Floats, mean: Floats, positive: int = 1) -> Floats:
     """Return a metric, by definition, of distributions with label shares (N, C) and mean values of cells (N, S, C)."""
-    group = np.einsum("ny,nsy->ns", label_share, mean)
+    return metric_of_rates(metric, np.broadcast_to(label_share[:, None], mean.shape), mean, positive)
+
+
+def metric_of_rates(metric: str, rate: Floats, mean: Floats, positive: int = 1) -> Floats:
+    """Return a metric, by definition, of distributions with base rates and mean values of cells, both (N, S, C)."""
+    group = (rate * mean).sum(axis=2)
     if metric in {"group_loss", "selection_rate"}:
         return group.max(axis=1)
     if metric == "cell_loss":
@@ -278,11 +283,13 @@ def metric_value(metric: str, label_share: Floats, mean: Floats, positive: int =
     if metric == "demographic_parity_ratio":
         top = group.max(axis=1)
         return np.where(top > 0, group.min(axis=1) / np.where(top > 0, top, 1.0), 1.0)
-    true_rate = mean[:, :, positive]
-    others = np.arange(label_share.shape[1]) != positive
-    rest = label_share[:, others].sum(axis=1)
-    false_rate = np.einsum("ny,nsy->ns", label_share[:, others], mean[:, :, others]) / np.maximum(rest, 1e-300)[:, None]
-    gaps = {"true_": np.ptp(true_rate, axis=1), "false": np.where(rest > 0, np.ptp(false_rate, axis=1), 0.0)}
+    others = np.arange(rate.shape[2]) != positive
+    rest = rate[..., others].sum(axis=2)
+    false_rate = (rate[..., others] * mean[..., others]).sum(axis=2) / np.maximum(rest, 1e-300)
+    gaps = {
+        "true_": np.ptp(mean[..., positive], axis=1),
+        "false": np.where(rest.min(axis=1) > 0, np.ptp(false_rate, axis=1), 0.0),
+    }
     return gaps.get(metric[:5], np.maximum(gaps["true_"], gaps["false"]))
 
 

@@ -19,7 +19,7 @@ from fairbound.arrays import Floats
 from fairbound.base_rates import BaseRates
 from fairbound.marginals import MarginalSet
 from fairbound.rates_nearest import nearest_rates
-from tests.metric_oracles import Cells, Members, Sought, cells_of
+from tests.metric_oracles import Cells, Members, Sought, cells_of, metric_of_rates
 
 #: Limits on groups: the largest difference of two shares, and the least share.
 Limits = tuple[float | None, float]
@@ -143,28 +143,6 @@ def smallest_ratio_of_means(
         value = largest_mean(population, rho, Sought(weight), shift, tolerance)
         low, high = (factor, high) if value <= 1e-10 else (low, factor)
     return 0.5 * (low + high)
-
-
-def metric_of_rates(metric: str, rate: Floats, mean: Floats, positive: int = 1) -> Floats:
-    """Return a metric, by definition, of distributions with base rates and mean values of cells, both (N, S, C)."""
-    group = (rate * mean).sum(axis=2)
-    if metric in {"group_loss", "selection_rate"}:
-        return group.max(axis=1)
-    if metric == "cell_loss":
-        return mean.max(axis=(1, 2))
-    if metric in {"group_loss_difference", "demographic_parity_difference"}:
-        return np.ptp(group, axis=1)
-    if metric == "demographic_parity_ratio":
-        top = group.max(axis=1)
-        return np.where(top > 0, group.min(axis=1) / np.where(top > 0, top, 1.0), 1.0)
-    others = np.arange(rate.shape[2]) != positive
-    rest = rate[..., others].sum(axis=2)
-    false_rate = (rate[..., others] * mean[..., others]).sum(axis=2) / np.maximum(rest, 1e-300)
-    gaps = {
-        "true_": np.ptp(mean[..., positive], axis=1),
-        "false": np.where(rest.min(axis=1) > 0, np.ptp(false_rate, axis=1), 0.0),
-    }
-    return gaps.get(metric[:5], np.maximum(gaps["true_"], gaps["false"]))
 
 
 class RatesMembers(Members):
