@@ -151,3 +151,5 @@ def test_implied_parity_needs_errors_of_cells() -> None:
         implied_parity(certify(TWO, 0.9))
     with pytest.raises(InputError, match="must be a Certificate"):
         implied_parity(0.3)
+    with pytest.raises(InputError, match=r"cells of group .* alone.*without group"):
+        implied_parity(certify(TWO, 0.9, metric="cell_loss", group=TWO.groups[0]))

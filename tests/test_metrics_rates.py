@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairbound import Certificate, InputError, Population, Status, certify, certify_curve, largest_certified_rho
+from fairbound import (
+    Certificate,
+    InputError,
+    Population,
+    Status,
+    certify,
+    certify_curve,
+    implied_parity,
+    largest_certified_rho,
+)
 from fairbound.arrays import Floats
 from fairbound.base_rates import BaseRates
 from fairbound.marginals import MarginalSet
@@ -253,6 +262,36 @@ def test_without_a_condition_the_data_themselves_are_in_question() -> None:
     assert certificate.bound >= np.ptp(rate) - 1e-12
     certificate = certify(population, 0.0, **named("true_positive_rate_difference"), fair=False)
     assert certificate.bound == pytest.approx(np.ptp(at.mean[:, 1]), abs=1e-5)
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+@pytest.mark.parametrize("tolerance", [0.03, 0.3, 1.0])
+def test_implied_parity_allows_for_base_rates(tolerance: float, shift: Any) -> None:
+    """No member exceeds what the errors of cells imply."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        population = random_table(rng, 2 + seed % 2, 2, "predictions")
+        rho = radius(population, tolerance, 0.05)
+        certificate = certify(population, rho, shift=shift, metric="cell_loss", **asked_of(tolerance))
+        implied = implied_parity(certificate)
+        found = climbed(population, rho, "demographic_parity_difference", shift, tolerance, seed)
+        assert found <= implied.demographic_parity_difference + 1e-11
+        found = climbed(population, rho, "equalized_odds_difference", shift, tolerance, seed)
+        assert found <= implied.equalized_odds_difference + 1e-11
+        direct = certify(population, rho, shift=shift, **named("demographic_parity_difference"), **asked_of(tolerance))
+        assert direct.attained <= implied.demographic_parity_difference + 1e-9
+
+
+def test_implied_parity_of_a_perfect_model() -> None:
+    """Only base rates matter: the implied bound is the tolerance, and it is attained."""
+    population = EXTREME["a perfect model"]
+    certificate = certify(population, 0.3, shift="sensitive", metric="cell_loss", base_rate_tolerance=0.2)
+    implied = implied_parity(certificate)
+    assert implied.demographic_parity_difference == pytest.approx(0.2, abs=1e-6)
+    direct = certify(
+        population, 0.3, shift="sensitive", **named("demographic_parity_difference"), base_rate_tolerance=0.2
+    )
+    assert direct.attained == pytest.approx(0.2, abs=1e-6)
 
 
 def test_curves_and_the_inverse_question() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fairbound.certificate import Certificate
 from fairbound.errors import InputError, shown
+from fairbound.rounding import UNIT
 from fairbound.wording import ZERO_ONE
 
 
@@ -29,6 +30,8 @@ def implied_parity(certificate: object) -> ImpliedParity:
     If no group's rows of any label are classified wrongly more often than epsilon, then among the rows of a label the
     rates at which a model predicts some label all lie in [0, epsilon] or in [1 - epsilon, 1], so that they differ by at
     most epsilon between groups; with equal base rates so do the groups' selection rates (Proposition 1 of the paper).
+    Base rates that may differ by delta add ``delta (1 - epsilon)``: selection rates are at most ``r + (1 - r) epsilon``
+    and at least ``r (1 - epsilon)``, where r is the label's share in the group.
     A certificate of the metric itself, ``certify(..., metric="equalized_odds_difference")``, is never larger.
 
     Examples
@@ -50,4 +53,12 @@ def implied_parity(certificate: object) -> ImpliedParity:
             "use certify(..., metric='cell_loss') for a population of predicted labels"
         )
         raise InputError(message)
-    return ImpliedParity(certificate.bound, certificate.bound)
+    if certificate.group is not None:
+        message = (
+            f"certificate: it bounds the error of the cells of group {shown(certificate.group)} alone, and parity "
+            "compares groups; use certify(..., metric='cell_loss') without group"
+        )
+        raise InputError(message)
+    error, apart = certificate.bound, certificate.condition.largest_difference
+    raised = error if apart == 0 else (error + apart * (1.0 - error)) * (1.0 + 8 * UNIT)
+    return ImpliedParity(min(1.0, raised), error)
