@@ -69,7 +69,7 @@ def compare(
     rho = np.concatenate(list(rhos))
     team = np.concatenate([np.arange(len(one)) for one in rhos])
     known = np.full(max(len(one) for one in rhos), -np.inf) if known is None else known
-    answers = batch.at_ceiling(which, rho)
+    answers = batch.at_ceiling(which, rho, team)
     # Only the largest value at each radius counts: where one is as large as can be, no other has to be bounded closely.
     hopeless = {int(team[index]) for index, answer in enumerate(answers) if answer is not None}
     hopeless |= set(

@@ -34,8 +34,11 @@ FURTHER = ((BEST_ACCURACY, np.inf), (1e-18, 1e6), (1e-18, 1e5))
 class MeansOfGroups(Protocol):
     """A batch of problems of means given the group, whatever is asked of base rates."""
 
-    def at_ceiling(self, which: Integers, rho: Floats) -> list[Answer | None]:
-        """Answer where a distribution is possible that has nothing but the largest values; None elsewhere."""
+    def at_ceiling(self, which: Integers, rho: Floats, team: Integers) -> list[Answer | None]:
+        """Answer where a distribution is possible that has nothing but the largest values; None elsewhere.
+
+        One of a team is enough.
+        """
         ...
 
     def unproved(self, number: int, rho: Floats) -> list[Answer]:
@@ -133,9 +136,9 @@ class Batch:
         lam = lam * k[:, :, None] * np.ones((1, 1, problem.labels.size))
         return build_witnesses(problem, rho, (k, r), found.theta[chosen], lam, self.nearest[number])
 
-    def at_ceiling(self, which: Integers, rho: Floats) -> list[Answer | None]:
+    def at_ceiling(self, which: Integers, rho: Floats, team: Integers) -> list[Answer | None]:
         """Answer where a distribution is possible that has nothing but the largest values; None elsewhere."""
-        return at_ceiling(self, which, rho)
+        return at_ceiling(self, which, rho, team)
 
     def unproved(self, number: int, rho: Floats) -> list[Answer]:
         """Answer with the ceilings."""
@@ -151,20 +154,24 @@ class Batch:
         return ConditionalProof(problem.ceiling[None, None], np.zeros(0), *limits, np.zeros(0))
 
 
-def at_ceiling(batch: Batch, which: Integers, rho: Floats) -> list[Answer | None]:
+def at_ceiling(batch: Batch, which: Integers, rho: Floats, team: Integers) -> list[Answer | None]:
     """Answer where a distribution is possible that has nothing but the largest values; None elsewhere.
 
-    A group (or its rows of a label) can then be emptied and filled with anything: the ball proves nothing any more.
+    A group (or its rows of a label) can then be emptied and filled with anything: the ball proves nothing any more. Of
+    a ``team`` only the largest value counts: one is enough.
     """
     answers: list[Answer | None] = [None] * len(which)
+    open_ = np.ones(int(team.max(initial=-1)) + 1, dtype=bool)
     for number, problem in enumerate(batch.problems):
+        if not (open_[team] & (which == number)).any():
+            continue
         atoms = problem.lower
         kept = np.where(atoms.loss == problem.ceiling[..., None], atoms.probability, 0.0).sum(axis=2)
         near = nearest_shares(kept, problem.groups, problem.labels)
-        chosen = np.flatnonzero((which == number) & (rho >= near.distance) & problem.unseen)
+        chosen = np.flatnonzero(open_[team] & (which == number) & (rho >= near.distance) & problem.unseen)
         for index, answer in zip(chosen, unproved(batch, number, rho[chosen], near), strict=True):
             if answer.witness.loss > answer.bound - 1e-9 * batch.scale:
-                answers[int(index)] = answer
+                answers[int(index)], open_[team[index]] = answer, False
     return answers
 
 

@@ -98,19 +98,25 @@ class RatesBatch:
         """Return what multipliers of problem ``number`` prove, all shares at once; theta is (N, S, C)."""
         return means_bound(self.problems[number], self.rates, rho, theta[:, None], group_mu[:, None], nu)
 
-    def at_ceiling(self, which: Integers, rho: Floats) -> list[Answer | None]:
-        """Answer where a distribution is possible that has nothing but the largest values; None elsewhere."""
+    def at_ceiling(self, which: Integers, rho: Floats, team: Integers) -> list[Answer | None]:
+        """Answer where a distribution is possible that has nothing but the largest values; None elsewhere.
+
+        Of a ``team`` only the largest value counts: one is enough.
+        """
         answers: list[Answer | None] = [None] * len(which)
+        open_ = np.ones(int(team.max(initial=-1)) + 1, dtype=bool)
         for number, problem in enumerate(self.problems):
+            if not (open_[team] & (which == number)).any():
+                continue
             atoms = problem.lower
             kept = np.where(atoms.loss == problem.ceiling[..., None], atoms.probability, 0.0).sum(axis=2)
             if not kept.any():
                 continue  # far from any distribution that has nothing else
             near = nearest_rates(kept, problem.groups, self.rates)
-            chosen = np.flatnonzero((which == number) & (rho >= near.distance) & problem.unseen)
+            chosen = np.flatnonzero(open_[team] & (which == number) & (rho >= near.distance) & problem.unseen)
             for index, answer in zip(chosen, self.unproved(number, rho[chosen], near), strict=True):
                 if answer.witness.loss > answer.bound - 1e-9 * self.scale:
-                    answers[int(index)] = answer
+                    answers[int(index)], open_[team[index]] = answer, False
         return answers
 
     def unproved(self, number: int, rho: Floats, near: NearestRates | None = None) -> list[Answer]:

@@ -43,7 +43,7 @@ def ratio_answers(
     zero = least.plain_proof(scaled(0.0))  # means are not negative
     worst: dict[int, Witness] = {}
     proofs: dict[int, tuple[float, Proof]] = {}
-    for job, answer in enumerate(least.at_ceiling(np.zeros_like(jobs), rho)):
+    for job, answer in enumerate(least.at_ceiling(np.zeros_like(jobs), rho, jobs)):
         ratio = 1.0 if answer is None else attained_ratio(plain, answer.witness, groups)
         if answer is not None and ratio <= 0.0:  # the mean of b can be zero: no ratio is kept
             attained[job], worst[job], proofs[job] = ratio, answer.witness, (0.0, zero)
