@@ -63,21 +63,26 @@ class Divergence:
         """Whether Q may put mass where P has none."""
         return math.isfinite(self.escape)
 
+    @property
+    def _without_formula(self) -> TypeError:
+        """The Hellinger distance has an engine of its own, and of total variation the worst density ratio jumps."""
+        return TypeError(f"the {self.words} does not have this formula")
+
     def cost(self, ratio: Floats) -> Floats:
         """Return ``f(q / p)``."""
-        raise NotImplementedError
+        raise self._without_formula
 
     def swing(self, ratio: Floats) -> Floats:
         """Return ``t |f'(t)|``: how much a relative error of the ratio changes ``f``."""
-        raise NotImplementedError
+        raise self._without_formula
 
     def ratio(self, z: Floats, lam: Floats) -> Floats:
         """Return ``g'(z)``, the density ratio of the worst Q: only of those that do not jump."""
-        raise NotImplementedError
+        raise self._without_formula
 
     def grown(self, z: Floats, lam: Floats) -> Floats:
         """Return ``g(z)``, an upper bound of it: ``z`` is one already, and rounding cannot lower it."""
-        raise NotImplementedError
+        raise self._without_formula
 
 
 class TotalVariation(Divergence):
