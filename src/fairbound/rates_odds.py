@@ -28,6 +28,9 @@ FIRST = 9
 #: Intervals are not cut any more below this width; into how many they are cut at most.
 SMALLEST, MOST = 2.0**-40, 8
 
+#: Sizes of multipliers that rule out shares that no distribution has, in units of the values.
+SIZES = (1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7)
+
 #: How closely the shares that are possible at all are found (it only guides the search).
 HALVINGS = 40
 
@@ -60,6 +63,7 @@ class Job:
     rho: float
     team: int
     attained: float = -np.inf
+    goal: float = -np.inf
     witness: Witness | None = None
     intervals: tuple[Interval, ...] = ()
 
@@ -89,6 +93,22 @@ def possible_shares(problem: Problem, tolerance: float, near: float, rho: float)
     return ends[0], ends[1]
 
 
+def _pull(problem: Problem, tolerance: float, share: Floats) -> Floats:
+    """Return multipliers that prove the largest affinity at least shares (...), up to their size; shape (..., S, C).
+
+    With ``c_s`` the best affinity of group s, at its share u, they are ``c_s sqrt(u p)`` and ``c_s sqrt((1 - u) p)``.
+    """
+    first, second = (list(part) for part in problem.parts or ())
+    mass = problem.mass[:, [first[0], second[0]]]
+    own = mass[:, 0] / np.maximum(mass.sum(axis=1), 1e-300)
+    closest = np.clip(own, share[..., None], np.minimum(share[..., None] + tolerance, 1.0))
+    root = np.sqrt(np.stack([closest, 1.0 - closest], axis=-1) * mass)
+    pull = np.empty_like(root)
+    pull[..., [first[0], second[0]]] = root * root.sum(axis=-1, keepdims=True)
+    pull = np.maximum(pull, 1e-9 * pull.sum(axis=(-1, -2), keepdims=True))
+    return pull / pull.sum(axis=(-1, -2), keepdims=True)
+
+
 @dataclass
 class RatesOddsSearch:
     """A search for problem ``which`` (N,) of a batch at each radius.
@@ -106,13 +126,13 @@ class RatesOddsSearch:
         """Cut until every gap is closed or the budget is used up."""
         triples = zip(which, rho, team, strict=True)
         jobs = [Job(int(number), float(radius), int(mates)) for number, radius, mates in triples]
-        self._cut([(job, self._first(job)) for job in jobs])
+        self._cut(jobs, [(job, self._first(job)) for job in jobs])
         while True:
-            cuts = [(job, self._new(job, self._goal(jobs, job))) for job in jobs]
+            cuts = [(job, self._new(job)) for job in jobs]
             cuts = [(job, shares) for job, shares in cuts if shares]
             if not cuts:
                 return [self._answer(job) for job in jobs]
-            self._cut(cuts)
+            self._cut(jobs, cuts)
 
     def _first(self, job: Job) -> list[float]:
         """Return the ends of all shares, and some that are possible."""
@@ -123,15 +143,15 @@ class RatesOddsSearch:
         return sorted({0.0, *np.clip(between, 0.0, last_share(rates)).tolist(), last_share(rates)})
 
     def _goal(self, jobs: list[Job], job: Job) -> float:
-        """Return what is attained by the best of a job's team."""
+        """Return what is attained by the best of a job's team, or by others."""
         return max(float(self.known[job.team]), *(other.attained for other in jobs if other.team == job.team))
 
-    def _new(self, job: Job, goal: float) -> list[float]:
+    def _new(self, job: Job) -> list[float]:
         """Return new shares: inside the intervals that keep the gap open, the worst first, within the budget."""
         room, shares = self.budget - len(job.intervals), []
         for piece in sorted(job.intervals, key=lambda piece: -piece.bound):
             low, high = (node.share for node in piece.ends)
-            excess = (piece.bound - goal) / self.tol
+            excess = (piece.bound - job.goal) / self.tol
             if excess <= 0.9 or room <= 0:
                 break
             if high - low <= SMALLEST:
@@ -141,21 +161,23 @@ class RatesOddsSearch:
             room -= times - 1
         return shares
 
-    def _cut(self, cuts: list[tuple[Job, list[float]]]) -> None:
+    def _cut(self, jobs: list[Job], cuts: list[tuple[Job, list[float]]]) -> None:
         """Solve at new shares, and bound the intervals that they make."""
         which = np.concatenate([np.full(len(shares), job.number) for job, shares in cuts])
         rho = np.concatenate([np.full(len(shares), job.rho) for job, shares in cuts])
         share = np.concatenate([shares for _, shares in cuts])
         accuracy = max(BEST_ACCURACY, ROUGH_ACCURACY * self.tol / self.batch.scale)
         found = self.batch.solve(which, rho, accuracy, np.clip(share, 0.0, 1.0 - self.batch.rates.tolerance))
-        first = 0
-        for job, shares in cuts:
-            chosen = np.arange(first, first + len(shares))
-            first += len(shares)
+        ends = np.cumsum([0, *(len(shares) for _, shares in cuts)])
+        spans = [np.arange(*span) for span in pairwise(ends)]
+        for (job, _), chosen in zip(cuts, spans, strict=True):
             witnesses = self.batch.witnesses(job.number, rho[chosen], found, chosen)
             best = int(witnesses.loss.argmax())
             if witnesses.loss[best] > job.attained:
                 job.attained, job.witness = float(witnesses.loss[best]), witnesses[best]
+        for job in jobs:
+            job.goal = self._goal(jobs, job)
+        for (job, _), chosen in zip(cuts, spans, strict=True):
             new = [Node(float(share[n]), found.theta[n], found.group_share[n], found.group_mu[n]) for n in chosen]
             old = [piece.ends[0] for piece in job.intervals] + [piece.ends[1] for piece in job.intervals[-1:]]
             nodes = sorted([*old, *new], key=lambda node: node.share)
@@ -177,15 +199,40 @@ class RatesOddsSearch:
         offers = [(theta - weight * (drift - level)[:, :, None], mu) for level in levels]
         offers += [(theta[:, [end, end]], mu[:, [end, end]]) for end in (0, 1)]
         offers += [(np.broadcast_to(problem.ceiling, theta.shape), np.zeros_like(mu))]
+        offers += self._of_one_size(problem, ends, theta, mu)
         best, best_mu, bound = theta.copy(), mu.copy(), np.full(len(pairs), np.inf)
-        nothing = np.zeros((len(pairs), problem.groups.size))
+        left = np.arange(len(pairs))
         for offered, pulled in offers:
-            held = np.maximum(offered, problem.ceiling)
-            rho = np.full(len(pairs), job.rho)
-            value = means_bound(problem, self.batch.rates, rho, held, pulled, nothing, ends)
-            better = value <= bound
-            bound[better], best[better], best_mu[better] = value[better], held[better], pulled[better]
+            held = np.maximum(offered[left], problem.ceiling)
+            rho, nothing = np.full(len(left), job.rho), np.zeros((len(left), problem.groups.size))
+            value = means_bound(problem, self.batch.rates, rho, held, pulled[left], nothing, ends[left])
+            better = value <= bound[left]
+            places = left[better]
+            bound[places], best[places], best_mu[places] = value[better], held[better], pulled[places]
+            left = left[bound[left] > job.goal + 0.8 * self.tol]
+            if not len(left):
+                break
         return [Interval(pair, best[n], best_mu[n], float(bound[n])) for n, pair in enumerate(pairs)]
+
+    def _of_one_size(self, problem: Problem, ends: Floats, theta: Floats, mu: Floats) -> list[tuple[Floats, Floats]]:
+        """Return multipliers that are equally large at both ends, from those found, and from affinities alone.
+
+        Where no distribution has such shares, or hardly one, the best multipliers are as large as can be, and those
+        found at the two ends differ in size: between them the level would not stay the same.
+        """
+        above = theta - problem.ceiling
+        size = above.sum(axis=(2, 3), keepdims=True)
+        shape = above / np.maximum(size, 1e-300)
+        sizes = [
+            size[:, [0]],
+            size[:, [1]],
+            np.sqrt(size[:, [0]] * size[:, [1]]),
+            10.0 * size.max(axis=1, keepdims=True),
+        ]
+        found = [(problem.ceiling + much * shape, mu) for much in sizes]
+        pull = _pull(problem, self.batch.rates.tolerance, ends)
+        plain = [problem.ceiling + much * self.batch.scale * pull for much in SIZES]
+        return found + [(offered, np.zeros_like(mu)) for offered in plain]
 
     def _answer(self, job: Job) -> Answer:
         """Put the intervals of one job together."""
