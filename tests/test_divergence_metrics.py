@@ -332,6 +332,20 @@ def test_forged_documents_are_refused(name: DivergenceName) -> None:
     assert "does not answer this question" in verify(kinds).reasons[0]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_proofs_of_one_ball_are_refused_for_hellinger_balls(name: DivergenceName) -> None:
+    """Whatever was asked of base rates: the multipliers that Hellinger balls need are not even there."""
+    for base_rates in (True, False):
+        text = certify(MEAN, RADIUS[name], divergence=name, metric="group_loss", fair=base_rates).to_json()
+        for fair in (True, False):
+            document = json.loads(text)
+            for statement in statements(document):
+                statement["question"] |= {"divergence": "hellinger", "fair": fair}
+            result = verify(document)
+            assert not result.valid
+            assert any("proof" in reason for reason in result.reasons)
+
+
 def test_comparisons_are_not_proved_without_relaxing() -> None:
     """A mean that is taken off cells that are subtracted says nothing of a difference."""
     document = json.loads(

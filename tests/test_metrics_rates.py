@@ -17,6 +17,7 @@ from fairbound import (
     certify_curve,
     implied_parity,
     largest_certified_rho,
+    verify,
 )
 from fairbound.arrays import Floats
 from fairbound.base_rates import BaseRates
@@ -341,3 +342,15 @@ def test_a_tolerance_for_the_rows_of_one_of_three_labels_is_refused() -> None:
     with pytest.raises(InputError, match=r"two labels only, and there are 3.*fair=False"):
         certify(population, 0.2, **asked, base_rate_tolerance=0.1)
     assert certify(population, 0.2, **asked, fair=False).bound <= 1.0
+
+
+@pytest.mark.parametrize("asked", [{}, {"base_rate_tolerance": 0.1}, {"fair": False}])
+@pytest.mark.parametrize("name", ["never selected", "one group never", "one group always", "a perfect model"])
+def test_observed_support_of_cells_where_all_are_treated_alike(name: str, asked: Any) -> None:
+    """The values that only other cells have lie above the ceiling; no multiplier may meet them."""
+    for metric in ("selection_rate", "demographic_parity_difference"):
+        observed = certify(EXTREME[name], 0.3, **named(metric), **asked, support="observed", group_skew=0.5)
+        anything = certify(EXTREME[name], 0.3, **named(metric), **asked, group_skew=0.5)
+        assert 0 <= observed.gap <= 1e-6
+        assert verify(observed.to_json()).valid
+        assert observed.attained <= anything.bound

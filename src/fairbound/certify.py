@@ -182,7 +182,7 @@ def largest_certified_rho(population: Population, threshold: float, **asked: Unp
             certified = low = float(grid[broken - 1])
         high = float(grid[broken]) if broken < len(grid) else high
     if certified is None:
-        raise _never(threshold, low)
+        raise _never(threshold, low, lower=question.lower)
     return certified
 
 
@@ -207,13 +207,14 @@ def _halved(question: Question | MetricQuestion, target: float, threshold: objec
         else:
             high = middle
     if certified is None:
-        raise _never(threshold, low)
+        raise _never(threshold, low, lower=question.lower)
     return certified
 
 
-def _never(threshold: object, least: float) -> ThresholdError:
+def _never(threshold: object, least: float, *, lower: bool) -> ThresholdError:
+    what, way = ("ratio", "smaller") if lower else ("loss", "larger")
     message = (
         f"threshold={shown(threshold)} cannot be kept at any radius: the first at which there is anything to "
-        f"certify is {least!r}, and the certified loss there is larger already; use a larger threshold"
+        f"certify is {least!r}, and the certified {what} there is {way} already; use a {way} threshold"
     )
     return ThresholdError(message, least)

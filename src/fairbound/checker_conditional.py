@@ -88,6 +88,8 @@ def _mirrored(population: dict[str, Any]) -> tuple[arb, dict[str, Any]]:
 
 def conditional_bounds(case: Compared, proof: dict[str, Any]) -> list[arb]:
     """Evaluate the bounds of docs/metrics.md, one for each piece; pieces must cover all shares of the first part."""
+    if proof["kind"] != "conditional":
+        raise RefusedError(f"a proof of the kind {proof['kind']} is not one for means in Hellinger balls")
     pieces, cuts, mu = proof["theta"], proof["cuts"], proof["group_mu"]
     ends = len(case.parts)
     if any(len(piece) != ends for piece in [*pieces, *mu]):

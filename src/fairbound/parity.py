@@ -87,6 +87,7 @@ class Batch:
         probability = np.stack([p.upper.probability for p in self.problems])
         value = np.stack([p.upper.loss for p in self.problems]) / scale
         ceiling = np.stack([p.ceiling for p in self.problems]) / scale
+        value = np.minimum(value, ceiling[..., None])  # above the ceilings P has no mass, only places for it
         parts = first.parts or ()
         chunk = max(1, BATCH_ATOMS // first.upper.probability.size)
         cap = self._cap(which, rho) if most is None else np.minimum(self._cap(which, rho), most / scale)

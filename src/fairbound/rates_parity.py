@@ -54,6 +54,7 @@ class RatesBatch:
         root = np.sqrt(np.stack([p.upper.probability for p in self.problems]))
         value = np.stack([p.upper.loss for p in self.problems]) / scale
         ceiling = np.stack([p.ceiling for p in self.problems])
+        value = np.minimum(value, ceiling[..., None] / scale)  # above the ceilings P has no mass, only places for it
         least = np.zeros(len(which)) if share is None else share
         chunk = max(1, BATCH_ATOMS // first.upper.probability.size)
         found = []
