@@ -155,7 +155,7 @@ def metric_wording(population: Population, metric: str, group: Hashable | None) 
     words = METRICS[metric].words.removeprefix("the ")
     words = words.replace("of a group", f"of {short_name(group)}") if group is not None else words
     if population.positive is not None:
-        words += f", predicting '{short_name(population.positive)}'"
+        words += f" (predicting '{short_name(population.positive)}')"  # sentences go on behind it
     return replace(base, words=words, subject=words, label=words, axis=words, one="value", many="values", worst="worst")
 
 

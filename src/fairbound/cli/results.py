@@ -40,14 +40,16 @@ MEANING = {
 }
 
 
-def population_lines(source: str, population: Population) -> list[str]:
-    """Return what was read."""
+def population_lines(source: str, certificate: Certificate) -> list[str]:
+    """Return what was read, and what is bounded on the data themselves."""
+    population = certificate.population
     ceiling = f"at most {population.ceiling:g}" if math.isfinite(population.ceiling) else "without a ceiling"
+    value = f"{certificate.said.label}: {certificate.on_data:.4f} on the data"
     table = describe_population(population).split("\n")
     left = len(table) - 2 - MOST_CELLS
     return [
         f"{source}: {population.rows:,} rows, {len(population.groups)} groups, {len(population.labels)} labels",
-        f"{wording(population).label}: {population.loss:.4f} on the data, {ceiling}",
+        *paragraphs([f"{value}, {ceiling}" if certificate.metric == "loss" else value], mark=""),
         "",
         *table[: MOST_CELLS + 2],
         *([f"  and {left} more cells"] if left > 0 else []),
@@ -133,6 +135,12 @@ def warnings_of(population: Population, certificates: Sequence[Certificate]) -> 
     if loose:
         said.append(
             f"At rho = {listed(loose)} the bound holds, but the gap exceeds the tolerance; raise --budget or --tol."
+        )
+    trivial = [f"{c.rho:g}" for c in certificates if c.status is Status.TRIVIAL]
+    if trivial:
+        said.append(
+            f"At rho = {listed(trivial)} the bound says nothing: so far from the data a group may have any rows; "
+            "use a smaller --rho, or limit the shares of groups, as with --min-group-mass."
         )
     return said
 
