@@ -516,6 +516,8 @@ def test_a_ratio_is_kept_from_below(data: Path, capsys: pytest.CaptureFixture[st
     printed = " ".join(capsys.readouterr().out.split())
     assert "stays at or above 0.2 up to rho" in printed
     assert f"{rows['value_on_data']:.4f} on the data" in printed
+    outside = any("the data themselves are worse" in text for text in rows["warnings"])
+    assert outside == (rows["value_on_data"] < rows["results"][0]["bound"])  # base rates of the data differ
     assert main(["radius", *asked, "--max-loss", "0.2"]) == 2
     assert "bounded from below; use --min-ratio" in capsys.readouterr().err
     assert main(["radius", *asked, "--min-ratio", "0.9999"]) == 1

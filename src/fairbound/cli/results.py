@@ -28,6 +28,9 @@ from fairbound.wording import wording
 #: More cells than these are not listed on a terminal.
 MOST_CELLS = 60
 
+#: By how much the data have to be worse than a bound to be spoken of: more than rounding.
+NOTICEABLE = 1e-9
+
 #: Names that programs write where there is no value.
 LIKE_MISSING = {"na", "n/a", "nan", "null", "none", "?", "unknown", "missing", "<na>"}
 
@@ -135,6 +138,13 @@ def warnings_of(population: Population, certificates: Sequence[Certificate]) -> 
     if loose:
         said.append(
             f"At rho = {listed(loose)} the bound holds, but the gap exceeds the tolerance; raise --budget or --tol."
+        )
+    sides = [(c, c.bound - c.on_data if c.lower else c.on_data - c.bound) for c in certificates]
+    worse = [f"{c.rho:g}" for c, beyond in sides if beyond > NOTICEABLE]
+    if worse:  # no contradiction, but a gate that looks at the bound alone would let it pass
+        said.append(
+            f"At rho = {listed(worse)} the data themselves are worse than the bound: they do not meet its condition on "
+            "base rates or its limits. --no-base-rate-constraint, without limits, covers them too."
         )
     trivial = [f"{c.rho:g}" for c in certificates if c.status is Status.TRIVIAL]
     if trivial:
