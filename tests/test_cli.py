@@ -480,8 +480,9 @@ def test_metrics(data: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path)
     files = ["--json", str(document), "--html", str(page)]
     assert main([*asked, "--metric", "demographic_parity_difference", *files]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "largest difference between two groups in selection rate" in printed
-    assert "is at most the bound" in printed
+    assert "largest difference between two groups in selection rate (predicting" in printed
+    assert ") is at most the bound" in printed
+    assert "base rate selection rate" in printed  # the table shows what the metric is made of
     assert verify(document.read_bytes()).valid
     shown = " ".join(page.read_text(encoding="utf-8").split())
     assert "the largest difference between two groups in selection rate" in shown
@@ -495,3 +496,41 @@ def test_metrics(data: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert "--metric-group: there is no group 'nobody'" in capsys.readouterr().err
     assert main([*asked, "--metric", "equalized_odds_difference", "--positive", "nothing"]) == 2
     assert "--positive: there is no label 'nothing'" in capsys.readouterr().err
+
+
+def test_a_ratio_is_kept_from_below(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The inverse question about a ratio: its own option, words for its side, and the value on the data."""
+    asked = [str(data / "rows.csv"), *COLUMNS, "--shift", "sensitive", "--metric", "demographic_parity_ratio"]
+    kept = facts(capsys, "radius", *asked, "--min-ratio", "0.2")
+    assert kept["result"]["bound"] >= 0.2
+    assert kept["population"]["loss"] == "selected"
+    rows = facts(capsys, "certify", *asked, "--rho", "0.3")
+    rate: dict[str, float] = {}
+    share: dict[str, float] = {}
+    for cell in rows["population"]["cells"]:
+        rate[cell["group"]] = rate.get(cell["group"], 0.0) + cell["share"] * (cell["mean_loss"] or 0.0)
+        share[cell["group"]] = share.get(cell["group"], 0.0) + cell["share"]
+    by_hand = [rate[group] / share[group] for group in rate]
+    assert rows["value_on_data"] == pytest.approx(min(by_hand) / max(by_hand), abs=1e-12)
+    assert main(["radius", *asked, "--min-ratio", "0.2"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "stays at or above 0.2 up to rho" in printed
+    assert f"{rows['value_on_data']:.4f} on the data" in printed
+    outside = any("the data themselves are worse" in text for text in rows["warnings"])
+    assert outside == (rows["value_on_data"] < rows["results"][0]["bound"])  # base rates of the data differ
+    assert main(["radius", *asked, "--max-loss", "0.2"]) == 2
+    assert "bounded from below; use --min-ratio" in capsys.readouterr().err
+    assert main(["radius", *asked, "--min-ratio", "0.9999"]) == 1
+    assert "--min-ratio 0.9999 cannot be kept at any radius" in (said := capsys.readouterr().err)
+    assert "smaller already; use a smaller one" in said
+
+
+def test_what_a_metric_does_not_take_is_said_in_options(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["certify", str(data / "rows.csv"), *COLUMNS, "--rho", "0.3"]
+    name = facts(capsys, *asked)["population"]["groups"][0]
+    assert main([*asked, "--metric", "demographic_parity_difference", "--metric-group", str(name)]) == 2
+    assert "compares all groups; leave --metric-group out" in capsys.readouterr().err
+    assert main([*asked, "--metric-group", str(name)]) == 2
+    assert capsys.readouterr().err.startswith("fairbound: --metric-group ")
+    assert main([*asked, "--rho", "0.99", "--metric", "demographic_parity_difference"]) == 0
+    assert "At rho = 0.99 the bound says nothing" in " ".join(capsys.readouterr().out.split())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fairbound import (
+    Certificate,
     InfeasibleError,
     InputError,
     Population,
@@ -16,6 +17,8 @@ from fairbound import (
     certify_curve,
     implied_parity,
     largest_certified_rho,
+    report,
+    verify,
 )
 from tests.metric_problems import weighted
 
@@ -156,3 +159,31 @@ def test_implied_parity_needs_errors_of_cells() -> None:
         implied_parity(0.3)
     with pytest.raises(InputError, match=r"cells of group .* alone.*without group"):
         implied_parity(certify(TWO, 0.9, metric="cell_loss", group=TWO.groups[0]))
+
+
+def test_a_metric_speaks_of_the_confidence_that_was_asked_for() -> None:
+    """Comparisons divide the error probability; what is said to the user is the whole."""
+    rows = Population.from_predictions(
+        ["no", "yes"] * 300, ["no", "yes", "no", "no"] * 150, sensitive_features=["f", "f", "m", "m"] * 150
+    )
+    certificate = certify(rows, 0.3, metric="demographic_parity_ratio", confidence=0.95)
+    said = " ".join(certificate.assumptions)
+    assert "at least 0.95 over their draw, the bounds of all 2 comparisons hold" in said
+    assert "the worst case around P itself may be larger" in said
+    assert Certificate.from_json(certificate.to_json()).assumptions == certificate.assumptions
+    with pytest.raises(InputError, match=r"^confidence=0\.95 does not go with divergence='kl'"):
+        certify(rows, 0.3, metric="demographic_parity_ratio", confidence=0.95, divergence="kl")
+
+
+def test_of_a_curve_of_ratios_the_smallest_bound_is_named() -> None:
+    rows = Population.from_predictions(
+        ["no", "yes"] * 300, ["no", "yes", "no", "no"] * 150, sensitive_features=["f", "f", "m", "m"] * 150
+    )
+    curve = certify_curve(rows, [0.05, 0.1], metric="demographic_parity_ratio", fair=False)
+    checked = verify(curve.to_json())
+    assert checked.valid
+    assert checked.checked_bound == pytest.approx(curve.bound.min(), abs=1e-9)
+    assert "confidence" not in checked.checks[0]
+    page = report(curve)
+    assert "Smallest bound that the proofs give" in page
+    assert "the smallest value that was found" in page

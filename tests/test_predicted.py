@@ -493,7 +493,7 @@ def test_a_rate_is_not_called_a_loss() -> None:
     certificate = certify(population, 0.3)
     assert "The selection rate of &#x27;yes&#x27; is at most" in certificate._repr_html_()
     assert "The selection rate of 'yes' is at most" in show_certificate(certificate)
-    printed = "\n".join([*population_lines("rows.csv", population), *warnings_of(population, [certificate])])
+    printed = "\n".join([*population_lines("rows.csv", certificate), *warnings_of(population, [certificate])])
     assert "selection rate of 'yes': 0.2500 on the data" in printed
     for text in (shown, certificate._repr_html_(), show_certificate(certificate), printed):
         assert "loss" not in text

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from fairbound.chance import with_probability
+from fairbound.chance import draw_sentence, with_probability
 from fairbound.conditions import Condition
 from fairbound.digits import Digits, radius_down
 from fairbound.divergences import DIVERGENCES
@@ -112,7 +112,7 @@ class Certificate:
         The group that was chosen for it, if any.
     objective, comparisons
         Of another metric: what bound and worst case refer to, and the certificates of all that the metric is the
-        largest (or smallest) of, for example of all pairs of groups. The one with the largest bound leads:
+        largest (or smallest) of, for example of all pairs of groups. The one with the worst bound leads:
         ``witness``, ``proof`` and ``stand_in`` are its own.
     """
 
@@ -335,12 +335,15 @@ def combined(
     worst = min if parts[0].lower else max
     first = worst(parts, key=lambda c: c.bound)
     about = metric_sentence(first.population, metric, group)
-    own = objective_sentence(first.population, parts[0].objective) if parts[0].objective else about
+    said = {objective_sentence(first.population, parts[0].objective): about} if parts[0].objective else {}
+    if confidence is not None and parts[0].confidence is not None:
+        rows = first.population.rows
+        said[draw_sentence(rows, parts[0].confidence)] = draw_sentence(rows, confidence, len(parts))
     return replace(
         first,
         attained=worst(c.attained for c in parts),
         confidence=confidence,
-        assumptions=tuple(about if sentence == own else sentence for sentence in parts[0].assumptions),
+        assumptions=tuple(said.get(sentence, sentence) for sentence in parts[0].assumptions),
         metric=metric,
         group=group,
         comparisons=tuple(parts),

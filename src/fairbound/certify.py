@@ -147,16 +147,17 @@ def certify_curve(population: Population, rhos: Sequence[float] | Floats, **aske
 
 
 def largest_certified_rho(population: Population, threshold: float, **asked: Unpack[Asked]) -> float:
-    """Return the largest radius, to within 1e-6, at which the certified loss is at most ``threshold``.
+    """Return the largest radius, to within 1e-6, at which the certified loss or metric is at most ``threshold``.
 
-    The bound at the returned radius was computed and is at most the threshold. Divergences without a largest value
-    may have radii above 1, found to within a millionth of themselves; 1e9 says that no radius breaks the threshold.
-    Other parameters as for :func:`certify`.
+    The bound at the returned radius was computed and is at most the threshold. A ratio is bounded from below: there
+    "at most" means "at least", and ``threshold=0.8`` asks how far the four-fifths rule is kept. Divergences without
+    a largest value may have radii above 1, found to within a millionth of themselves; 1e9 says that no radius breaks
+    the threshold. Other parameters as for :func:`certify`.
 
     Raises
     ------
     ThresholdError
-        If the loss exceeds the threshold already at the nearest distribution with equal base rates.
+        If the threshold is broken already at the nearest distribution with equal base rates.
 
     Examples
     --------
@@ -182,7 +183,7 @@ def largest_certified_rho(population: Population, threshold: float, **asked: Unp
             certified = low = float(grid[broken - 1])
         high = float(grid[broken]) if broken < len(grid) else high
     if certified is None:
-        raise _never(threshold, low, lower=question.lower)
+        raise _never(question, threshold, low)
     return certified
 
 
@@ -207,14 +208,15 @@ def _halved(question: Question | MetricQuestion, target: float, threshold: objec
         else:
             high = middle
     if certified is None:
-        raise _never(threshold, low, lower=question.lower)
+        raise _never(question, threshold, low)
     return certified
 
 
-def _never(threshold: object, least: float, *, lower: bool) -> ThresholdError:
-    what, way = ("ratio", "smaller") if lower else ("loss", "larger")
+def _never(question: Question | MetricQuestion, threshold: object, least: float) -> ThresholdError:
+    what = "value" if isinstance(question, MetricQuestion) else "loss"
+    side = "smaller" if question.lower else "larger"
     message = (
         f"threshold={shown(threshold)} cannot be kept at any radius: the first at which there is anything to "
-        f"certify is {least!r}, and the certified {what} there is {way} already; use a {way} threshold"
+        f"certify is {least!r}, and the certified {what} there is {side} already; use a {side} threshold"
     )
     return ThresholdError(message, least)

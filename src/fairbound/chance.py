@@ -18,6 +18,18 @@ def with_probability(confidence: float, rows: int | None) -> str:
     return f"with probability at least {percent_down(confidence)} over the draw of {_rows(rows)}"
 
 
+def draw_sentence(rows: int | None, confidence: float, comparisons: int = 1) -> str:
+    """Say how a sample speaks of P; what has several comparisons divides the error probability between them."""
+    known = f"P is known through {rows} rows, taken to be independent draws from it and held out from training."
+    sure = f"With a probability of at least {confidence:g} over their draw"
+    if comparisons == 1:
+        return f"{known} {sure}, the bound holds for every rho at once."
+    return (
+        f"{known} {sure}, the bounds of all {comparisons} comparisons hold for every rho at once; each comparison has "
+        "an equal part of the error probability."
+    )
+
+
 def _rows(rows: int | None) -> str:
     return "the rows" if rows is None else f"the {rows:,} rows"  # a stranger's document may not tell their number
 

@@ -56,9 +56,10 @@ class Verification:
     reasons
         Why not, in sentences; empty if proved.
     checked_bound
-        What the proof proves, rounded up; None if it proves nothing.
+        What the proof proves, rounded up (of a ratio, which is bounded from below, down); of a curve the weakest of
+        its bounds; None if it proves nothing.
     witness_value
-        The witness's loss, rounded down; None if it was not reached.
+        What the witness attains, rounded the other way; None if it was not reached.
     checks
         What was checked, in sentences.
     """
@@ -112,7 +113,8 @@ def _verify_metric(whole: Whole) -> Verification:
     for documents, result in zip(whole.parts, found, strict=True):
         what = describe_objective(documents[0])
         reasons += [f"{what}: {reason}" for reason in result.reasons]
-    checks = [f"that nothing is left out: {len(found)} statements, together at the claimed confidence, each:"]
+    sure = "" if whole.confidence is None else ", together at the claimed confidence"
+    checks = [f"that nothing is left out: {len(found)} statements{sure}, each:"]
     bounds = [v.checked_bound for v in found if v.checked_bound is not None]
     values = [v.witness_value for v in found if v.witness_value is not None]
     worst = min if whole.lower else max
@@ -154,7 +156,11 @@ def _verify_all(documents: list[dict[str, Any]]) -> Verification:
     values = [v.witness_value for v in results if v.witness_value is not None]
     verdict = Verdict.NOT_PROVED if reasons else Verdict.PROVED
     checks += results[0].checks
-    return Verification(verdict, tuple(reasons), max(bounds, default=None), max(values, default=None), tuple(checks))
+    objective = first["question"]["objective"]
+    worst = min if objective is not None and objective["ratio"] else max  # of a curve the weakest statement counts
+    return Verification(
+        verdict, tuple(reasons), worst(bounds, default=None), worst(values, default=None), tuple(checks)
+    )
 
 
 def _verify_one(document: dict[str, Any], stand_in: StandIn | None) -> Verification:

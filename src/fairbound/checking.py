@@ -18,11 +18,14 @@ def check_section(findings: Findings, attached: Attachment | None) -> Element:
     """Tell how to check the proof of the certificate that is attached."""
     found = findings.verification
     facts = [("Verdict", found.verdict.value)]
+    extreme = "Smallest" if findings.question.lower else "Largest"
     if found.checked_bound is not None:
-        term = "Largest bound that the proofs give" if findings.curve else "The proof gives the bound"
+        term = f"{extreme} bound that the proofs give" if findings.curve else "The proof gives the bound"
         facts.append((term, repr(found.checked_bound)))
     if found.witness_value is not None:
-        term = f"Largest {findings.question.said.one} that is attained" if findings.curve else "The worst case attains"
+        term = (
+            f"{extreme} {findings.question.said.one} that is attained" if findings.curve else "The worst case attains"
+        )
         term += " in the larger ball that allows for sampling error" if findings.sampled else ""
         facts.append((term, repr(found.witness_value)))
     whole = attached is not None and attached.radii is None

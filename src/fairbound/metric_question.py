@@ -14,11 +14,11 @@ from fairbound.arrays import Floats
 from fairbound.certificate import Certificate, combined
 from fairbound.comparing import compare
 from fairbound.conditions import Condition
-from fairbound.divergences import HELLINGER, Divergence
+from fairbound.divergences import HELLINGER, Divergence, find_divergence
 from fairbound.errors import InputError, shown
 from fairbound.metrics import Chosen, choose, value_on_data
 from fairbound.population import Population
-from fairbound.posing import Asked, not_a_population, pose
+from fairbound.posing import Asked, not_a_population, pose, refuse_confidence
 from fairbound.question import Question
 from fairbound.regions import LEAST_ERROR, read_confidence
 
@@ -135,6 +135,7 @@ def _pose_metric(
     chosen = choose(population, metric, group, positive)
     confidence = options.pop("confidence", None)
     if confidence is not None:
+        refuse_confidence(find_divergence(options.get("divergence", HELLINGER.name)), confidence)
         options["confidence"] = _divided(confidence, chosen)
         confidence = read_confidence(confidence)
     first, *others = chosen.objectives

@@ -155,8 +155,9 @@ def metric_wording(population: Population, metric: str, group: Hashable | None) 
     words = METRICS[metric].words.removeprefix("the ")
     words = words.replace("of a group", f"of {short_name(group)}") if group is not None else words
     if population.positive is not None:
-        words += f", predicting '{short_name(population.positive)}'"
-    return replace(base, words=words, subject=words, label=words, axis=words, one="value", many="values", worst="worst")
+        words += f" (predicting '{short_name(population.positive)}')"  # sentences go on behind it
+    axis = metric.replace("_", " ")  # a whole sentence is longer than the axis of a plot
+    return replace(base, words=words, subject=words, label=words, axis=axis, one="value", many="values", worst="worst")
 
 
 def value_on_data(population: Population, objective: Objective) -> float:

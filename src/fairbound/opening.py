@@ -217,7 +217,8 @@ def _steps(findings: Findings) -> str:
     level = findings.question.confidence
     if level is None:
         return f"{proved} lies in the shaded band."
-    return f"{proved} lies below them, at all distances together {with_probability(level, findings.population.rows)}."
+    side = "above" if findings.question.lower else "below"
+    return f"{proved} lies {side} them, at all distances together {with_probability(level, findings.population.rows)}."
 
 
 def _infeasible(rho: float, findings: Findings) -> str:

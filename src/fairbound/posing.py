@@ -122,10 +122,10 @@ def pose(
     meaning = "it is the number of pieces that the search may use for each rho, and None chooses by size"
     pieces = None if budget is None else int(number("budget", budget, 1, 1e9, meaning))
     distance = find_divergence(divergence)
+    refuse_confidence(distance, confidence)
     _check_divergence(
         distance,
         condition,
-        confidence,
         skewed=group_skew is not None or label_skew is not None,
         limited=any(limits),
     )
@@ -231,19 +231,21 @@ def _check_condition(
         raise InputError(message)
 
 
-def _check_divergence(
-    divergence: Divergence, condition: Condition, confidence: object, *, skewed: bool, limited: bool
-) -> None:
+def refuse_confidence(divergence: Divergence, confidence: object) -> None:
+    """Refuse a confidence, as the user gave it, for a divergence that finite samples say nothing of."""
+    if divergence is not HELLINGER and confidence is not None:
+        message = (
+            f"confidence={shown(confidence)} does not go with divergence={divergence.name!r}: what is known of finite "
+            f"samples rests on the angle metric of the Hellinger distance; leave confidence out, or {CURE}"
+        )
+        raise InputError(message)
+
+
+def _check_divergence(divergence: Divergence, condition: Condition, *, skewed: bool, limited: bool) -> None:
     """Refuse what a divergence cannot do."""
     if divergence is HELLINGER:
         return
     only = f"does not go with divergence={divergence.name!r}"
-    if confidence is not None:
-        message = (
-            f"confidence={shown(confidence)} {only}: what is known of finite samples rests on the angle metric of the "
-            f"Hellinger distance; leave confidence out, or {CURE}"
-        )
-        raise InputError(message)
     if condition.tolerance:
         message = f"base_rate_tolerance={condition.tolerance:g} {only}; leave it out, or {CURE}"
         raise InputError(message)

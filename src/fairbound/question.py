@@ -12,6 +12,7 @@ from fairbound.answer import Answer
 from fairbound.arrays import Floats
 from fairbound.base_rates import BaseRates
 from fairbound.certificate import Certificate
+from fairbound.chance import draw_sentence
 from fairbound.comparing import Compared, compare
 from fairbound.conditions import Condition
 from fairbound.divergence_search import DivergenceSearch
@@ -240,7 +241,8 @@ class Question:
         if empty:
             names = ", ".join(f"({g!r}, {y!r})" for g, y in empty[:20])
             names += f" and {len(empty) - 20} more" if len(empty) > 20 else ""
-            given = f"are given the {said.worst}, the ceiling" if self.divergence.escapes else "have no mass in Q"
+            worst = f"{said.worst}, the ceiling" if self.objective is None else "worst value that there can be"
+            given = f"are given the {worst}" if self.divergence.escapes else "have no mass in Q"
             sentences.append(f"Cells without data {given}: {names}.")
         excluded = self.population.excluded_rows
         if excluded:
@@ -261,13 +263,12 @@ class Question:
                 "sampling error. Rows should be held out from training.",
             )
         return (
-            f"P is known through {self.population.rows} rows, taken to be independent draws from it and held out from "
-            f"training. With a probability of at least {self.confidence:g} over their draw, the bound holds for every "
-            "rho at once.",
+            draw_sentence(self.population.rows, self.confidence or 0.0),
             "P's groups and labels are those named here.",
             *self.stand_in.sentences,
-            f"The attained {wording(self.population).one} belongs to a distribution in the larger ball that allows for "
-            "sampling error; the worst case around P itself may be smaller.",
+            f"The attained {wording(self.population).one if self.objective is None else 'value'} belongs to a "
+            "distribution in the larger ball that allows for sampling error; the worst case around P itself may be "
+            f"{'larger' if self.objective is not None and self.objective.ratio else 'smaller'}.",
             *(f"Few rows in a cell: {text}." for text in small_cells(self.population)),
         )
 

@@ -177,6 +177,7 @@ def _excluded_note(population: Population, excluded: Mapping[str, int]) -> Eleme
 def scope_section(findings: Findings) -> Element:
     """Say over which distributions, under which assumptions and at which confidence."""
     asked, said = findings.question, wording(findings.population)
+    others = said.many if asked.metric == "loss" else "metrics"
     covered = [
         asked.condition.listed,
         f"Near the data: the {asked.distance_words} from {source_words(findings)} is at most rho.",
@@ -211,7 +212,7 @@ def scope_section(findings: Findings) -> Element:
         element("h3", "Not said"),
         element(
             "p",
-            f"Nothing is said of larger distances, of other {said.many}, {asked.condition.not_said}or of whether a "
+            f"Nothing is said of larger distances, of other {others}, {asked.condition.not_said}or of whether a "
             "model is acceptable. That is for people to judge.",
         ),
     )

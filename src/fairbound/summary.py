@@ -85,7 +85,8 @@ def show_certificate(certificate: Certificate) -> str:
 def show_curve(curve: CertificateCurve) -> str:
     """Return a curve in words."""
     first = next(iter(curve), None)
-    parts = ["Certificates at several radii", "", describe_curve(curve), "", *curve.sentences()]
+    what = "" if first is None else f": the {first.said.subject} is {first.side} the bound"
+    parts = [f"Certificates at several radii{what}", "", describe_curve(curve), "", *curve.sentences()]
     if first is not None:
         parts += ["", "The data", describe_population(first.population), "", "What this rests on"]
         parts += points(first.assumptions)

@@ -118,23 +118,24 @@ class WorstCases:
 
     def _introduction(self, rho: Element, *, proved: bool) -> list[Child]:
         """Say which distribution this is."""
-        said = wording(self.population)
+        first, said = self.certificates[0], wording(self.population)
+        found = f"the {'smallest' if first.lower else 'largest'} {first.said.one} that was found"
         if not self.sampled:
             after = (
-                f" of the data,{self.condition.predicate} the largest {said.one} that was found. "
+                f" of the data,{self.condition.predicate} {found}. "
                 if proved
                 else " of the data, is what the document names as the worst case; it was not accepted. "
             )
-            return [f"This distribution, within {self.certificates[0].distance_words} ", rho, after]
+            return [f"This distribution, within {first.distance_words} ", rho, after]
         if not proved:
             return ["At rho = ", rho, " this is what the document names as the worst case; it was not accepted. "]
-        objective = self.certificates[0].objective
-        lower = ", lower ones where they are subtracted" if objective is not None and objective.subtracts else ""
+        subtracts = first.objective is not None and first.objective.subtracts
+        lower = ", lower ones where they are subtracted" if subtracts else ""
         return [
             "The rows are a sample, so the ball of radius ",
             rho,
             " lies around a distribution that is not known exactly. "
-            f"This distribution{self.condition.predicate} the largest {said.one} that was found in a larger ball, "
+            f"This distribution{self.condition.predicate} {found} in a larger ball, "
             f"around the data, which allows for sampling error; {said.many} inside the cells are upper limits{lower}. "
             "The true worst case may be milder. ",
         ]

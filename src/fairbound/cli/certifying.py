@@ -20,7 +20,7 @@ from fairbound.cli.options import (
     radii,
     read_population,
 )
-from fairbound.cli.output import ProblemError, check_outputs, complain, progress, say, write_file
+from fairbound.cli.output import ProblemError, check_outputs, complain, paragraphs, progress, say, write_file
 from fairbound.cli.results import (
     as_json,
     certificate_facts,
@@ -51,6 +51,8 @@ examples:
       --rho 0.05:0.5:0.05 --shift sensitive --json certificate.json --html report.html
   fairbound certify test.parquet --label y --probability p --group sex --loss jsd --rho 0.2 --confidence 0.95
   fairbound certify predictions.csv --label y --prediction yhat --group sex --rho 0.1 --fail-above 0.25
+  fairbound certify predictions.csv --label y --prediction yhat --group sex --rho 0.1 --shift sensitive \\
+      --metric demographic_parity_ratio --fail-below 0.8
 
 exit status:
   0  done
@@ -62,10 +64,12 @@ RADIUS_EXAMPLES = """\
 examples:
   fairbound radius predictions.csv --label income --prediction yhat --group sex --max-loss 0.25
   fairbound radius test.parquet --label y --loss-column cost --ceiling 2 --group sex --max-loss 0.5 --fail-below 0.1
+  fairbound radius predictions.csv --label income --prediction yhat --group sex --metric demographic_parity_ratio \\
+      --min-ratio 0.8
 
 exit status:
   0  done
-  1  no rho keeps the loss, or with --fail-below: the largest one that does is smaller
+  1  no rho keeps it, or with --fail-below: the largest one that does is smaller
   2  bad usage or data; one line tells what
 """
 
@@ -95,7 +99,9 @@ def add_radius(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``radius``."""
     parser.epilog = RADIUS_EXAMPLES
     add_data_options(parser)
-    parser.add_argument("--max-loss", required=True, type=number, metavar="X", help="the loss to stay below")
+    keep = parser.add_mutually_exclusive_group(required=True)
+    keep.add_argument("--max-loss", type=number, metavar="X", help="the loss (or other metric) to stay below")
+    keep.add_argument("--min-ratio", type=number, metavar="X", help="the same of a ratio: what to stay above")
     add_question_options(parser)
     add_output_options(parser)
     parser.add_argument("--fail-below", type=number, metavar="RHO", help="exit with status 1 if the radius is smaller")
@@ -130,8 +136,9 @@ def run_certify(arguments: argparse.Namespace) -> int:
     _write(result, arguments)
     if arguments.format == "json":
         facts = {
-            "population": population_facts(population),
+            "population": population_facts(certificates[0].population),
             "question": question_facts(arguments),
+            "value_on_data": certificates[0].on_data,
             "distance": curve.distance,
             "results": [
                 {"rho": float(rho), "feasible": False} if c is None else certificate_facts(c)
@@ -146,7 +153,7 @@ def run_certify(arguments: argparse.Namespace) -> int:
         say(as_json("certify", arguments.file, facts))
     else:
         say(
-            *population_lines(arguments.file, population),
+            *population_lines(arguments.file, certificates[0]),
             "",
             *curve_lines(curve, (arguments.shift, arguments.support)),
             "",
@@ -159,15 +166,24 @@ def run_certify(arguments: argparse.Namespace) -> int:
 
 def _gate(arguments: argparse.Namespace) -> float | None:
     """Return what no bound may exceed, or of what is bounded from below, what none may fall below."""
+    return _limit(arguments, "--fail-above", "--fail-below")[1]
+
+
+def _limit_to_keep(arguments: argparse.Namespace) -> tuple[str, float]:
+    """Return what the bound has to keep, and the option that says so; the parser asks for one of the two."""
+    option, limit = _limit(arguments, "--max-loss", "--min-ratio")
+    return option, float(limit or 0.0)
+
+
+def _limit(arguments: argparse.Namespace, above: str, below: str) -> tuple[str, float | None]:
+    """Return the option that limits the metric from its side, and its value; the other option is refused."""
     lower = arguments.metric in METRICS and METRICS[arguments.metric].lower
-    wrong, right = ("above", "below") if lower else ("below", "above")
-    if getattr(arguments, f"fail_{wrong}") is not None:
-        message = (
-            f"--fail-{wrong}: {arguments.metric} is bounded from {'below' if lower else 'above'}; use --fail-{right}"
-        )
+    wrong, right = (above, below) if lower else (below, above)
+    values = {option: getattr(arguments, option[2:].replace("-", "_")) for option in (wrong, right)}
+    if values[wrong] is not None:
+        message = f"{wrong}: {arguments.metric} is bounded from {'below' if lower else 'above'}; use {right}"
         raise ProblemError(message)
-    limit: float | None = getattr(arguments, f"fail_{right}")
-    return limit
+    return right, values[right]
 
 
 def _judge(exceeded: Sequence[Certificate], curve: CertificateCurve, limit: float | None) -> int:
@@ -191,21 +207,24 @@ def _judge(exceeded: Sequence[Certificate], curve: CertificateCurve, limit: floa
 def run_radius(arguments: argparse.Namespace) -> int:
     """Find the largest radius that keeps a loss."""
     check_outputs(arguments.file, (arguments.json, arguments.html))
+    option, limit = _limit_to_keep(arguments)
     population = read_population(arguments)
     try:
         with progress("searching for the largest radius"):
-            rho = _asked(largest_certified_rho, population, arguments.max_loss, arguments)
+            rho = _asked(largest_certified_rho, population, limit, arguments)
             certificate = _asked(certify, population, rho, arguments)
     except ThresholdError as error:
-        complain(for_command(str(error)))
+        complain(for_command(str(error)).replace("--max-loss", option))
         return 1
     cautions = warnings_of(population, [certificate])
     _write(certificate, arguments)
     if arguments.format == "json":
         facts = {
-            "population": population_facts(population),
+            "population": population_facts(certificate.population),
             "question": question_facts(arguments),
+            "value_on_data": certificate.on_data,
             "max_loss": arguments.max_loss,
+            "min_ratio": arguments.min_ratio,
             "radius": rho,
             "result": certificate_facts(certificate),
             "fail_below": arguments.fail_below,
@@ -214,13 +233,15 @@ def run_radius(arguments: argparse.Namespace) -> int:
         }
         say(as_json("radius", arguments.file, facts))
     else:
+        what = "loss" if certificate.metric == "loss" else certificate.said.words
+        side = "above" if certificate.lower else "below"
         sure = (
             "" if arguments.confidence is None else f" (with probability at least {percent_down(arguments.confidence)})"
         )
         say(
-            *population_lines(arguments.file, population),
+            *population_lines(arguments.file, certificate),
             "",
-            f"The loss stays at or below {arguments.max_loss:g} up to rho = {radius_down(rho)}{sure}.",
+            *paragraphs([f"The {what} stays at or {side} {limit:g} up to rho = {radius_down(rho)}{sure}."], mark=""),
             f"There the bound is {certificate.bound!r}.",
             "",
             *worst_case_lines(certificate),

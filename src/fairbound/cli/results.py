@@ -28,6 +28,9 @@ from fairbound.wording import wording
 #: More cells than these are not listed on a terminal.
 MOST_CELLS = 60
 
+#: By how much the data have to be worse than a bound to be spoken of: more than rounding.
+NOTICEABLE = 1e-9
+
 #: Names that programs write where there is no value.
 LIKE_MISSING = {"na", "n/a", "nan", "null", "none", "?", "unknown", "missing", "<na>"}
 
@@ -40,14 +43,16 @@ MEANING = {
 }
 
 
-def population_lines(source: str, population: Population) -> list[str]:
-    """Return what was read."""
+def population_lines(source: str, certificate: Certificate) -> list[str]:
+    """Return what was read, and what is bounded on the data themselves."""
+    population = certificate.population
     ceiling = f"at most {population.ceiling:g}" if math.isfinite(population.ceiling) else "without a ceiling"
+    value = f"{certificate.said.label}: {certificate.on_data:.4f} on the data"
     table = describe_population(population).split("\n")
     left = len(table) - 2 - MOST_CELLS
     return [
         f"{source}: {population.rows:,} rows, {len(population.groups)} groups, {len(population.labels)} labels",
-        f"{wording(population).label}: {population.loss:.4f} on the data, {ceiling}",
+        *paragraphs([f"{value}, {ceiling}" if certificate.metric == "loss" else value], mark=""),
         "",
         *table[: MOST_CELLS + 2],
         *([f"  and {left} more cells"] if left > 0 else []),
@@ -133,6 +138,19 @@ def warnings_of(population: Population, certificates: Sequence[Certificate]) -> 
     if loose:
         said.append(
             f"At rho = {listed(loose)} the bound holds, but the gap exceeds the tolerance; raise --budget or --tol."
+        )
+    sides = [(c, c.bound - c.on_data if c.lower else c.on_data - c.bound) for c in certificates]
+    worse = [f"{c.rho:g}" for c, beyond in sides if beyond > NOTICEABLE]
+    if worse:  # no contradiction, but a gate that looks at the bound alone would let it pass
+        said.append(
+            f"At rho = {listed(worse)} the data themselves are worse than the bound: they do not meet its condition on "
+            "base rates or its limits. --no-base-rate-constraint, without limits, covers them too."
+        )
+    trivial = [f"{c.rho:g}" for c in certificates if c.status is Status.TRIVIAL]
+    if trivial:
+        said.append(
+            f"At rho = {listed(trivial)} the bound says nothing: so far from the data a group may have any rows; "
+            "use a smaller --rho, or limit the shares of groups, as with --min-group-mass."
         )
     return said
 

@@ -27,6 +27,7 @@ OPTIONS = {
     "missing": "--missing",
     "prediction": "--prediction",
     "probability": "--probability",
+    "pos_label": "--positive",
     "region": "--region",
     "rho": "--rho",
     "shift": "--shift",
@@ -36,6 +37,9 @@ OPTIONS = {
 }
 
 _ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS)})=(\[[^\]]*\]|'[^']*'|[^\s,;:()]+)")
+
+#: The group that a metric is about, as opposed to the columns of groups.
+_METRIC_GROUP = re.compile(r"\bgroup=(?=\S+(: \w+ compares all groups| belongs to a metric))")
 
 #: Words about Python, and what to say instead.
 PHRASES = (
@@ -47,6 +51,18 @@ PHRASES = (
     ("clip is for losses of probabilities; with ", "--clip is for losses of probabilities; with --"),
     ("does not go with prediction; pass probability", "does not go with --prediction; pass --probability"),
     ("does not go with probability; pass prediction", "does not go with --probability; pass --prediction"),
+    ("compares all groups; leave group out", "compares all groups; leave --metric-group out"),
+    ("belongs to a metric; choose one with metric=, or leave group out", "needs a --metric; name one, or leave it out"),
+    (
+        "belongs to a metric; choose one with metric=, or leave pos_label out",
+        "needs a --metric; name one, or leave it out",
+    ),
+    (
+        "build it with from_predictions and predicted labels (loss='zero_one'), from_frame(prediction=...) or "
+        "from_moments(selection_rate=...)",
+        "name the column of predicted labels with --prediction",
+    ),
+    ("is predicted; leave pos_label out", "is predicted; leave --positive out"),
     ("leave sample_weight out", "leave --weight out"),
     ("or leave confidence out", "or leave --confidence out"),
     ("confidence needs ", "--confidence needs "),
@@ -77,6 +93,7 @@ PHRASES = (
     ("group_skew goes with both", "--group-skew goes with both"),
     (", and None chooses by size", ""),
     ("use a larger threshold", "use a larger one"),
+    ("use a smaller threshold", "use a smaller one"),
     ("divergence: distances other than", "--divergence: distances other than"),
     ("leave confidence out, or use", "leave --confidence out, or use"),
     (" (hellinger_radius turns a total variation distance into a radius of it)", ""),
@@ -86,6 +103,7 @@ PHRASES = (
 
 def for_command(message: str) -> str:
     """Say a message of the library as the command line would."""
+    message = _METRIC_GROUP.sub("--metric-group ", message)
     for python, here in PHRASES:
         message = message.replace(python, here)
     message = _ARGUMENT.sub(lambda found: f"{OPTIONS[found[1]]} {_bare(found[2])}", message)
