@@ -295,6 +295,21 @@ def test_implied_parity_of_a_perfect_model() -> None:
     assert direct.attained == pytest.approx(0.2, abs=1e-6)
 
 
+@pytest.mark.parametrize("shift", SHIFTS)
+@pytest.mark.parametrize("asked", [{"fair": False}, {"base_rate_tolerance": 0.3}])
+def test_means_of_an_empty_cell_need_mass_in_it(asked: Any, shift: Any) -> None:
+    """Of nothing there is no mean: what is certified near such data has a worst case with some mass there."""
+    population = Population.from_moments([[0.4, 0.2], [0.4, 0.0]], [[0.1, 0.2], [0.3, 0.0]])
+    question: Any = {"shift": shift, "metric": "cell_loss", "empty_cells": "ceiling", **asked}
+    least = certify_curve(population, [1.0], **question).distance
+    for rho in (least, least + 1e-7, least + 1e-5, 0.3):
+        certificate = certify(population, rho, **question)
+        assert verify(certificate.to_json()).valid
+        assert certificate.bound == 1.0
+    with pytest.raises(ValueError, match="nearest"):
+        certify(population, 0.0, **question)
+
+
 def test_curves_and_the_inverse_question() -> None:
     for metric in ("demographic_parity_difference", "demographic_parity_ratio", "true_positive_rate_difference"):
         population, asked = REFERENCE, {**named(metric), "base_rate_tolerance": 0.1, "min_group_mass": 0.2}

@@ -27,6 +27,7 @@ from fairbound.question import DivergenceName, EmptyCells, Question, Shift, Supp
 from fairbound.rates_answers import rates_budget
 from fairbound.rates_nearest import NearestRates, nearest_rates
 from fairbound.regions import Region, StandIn, check_sample, find_region, read_confidence
+from fairbound.witness import LEAST_SHARE
 
 
 def _usual_budget(problem: Problem) -> int:
@@ -158,7 +159,12 @@ def pose(
         nearest, usual = nearest_shares(known.mass, problem.groups, problem.labels), _usual_budget(problem)
     else:
         nearest, usual = (
-            nearest_rates(known.mass, problem.groups, allowed_rates(problem, condition)),
+            nearest_rates(
+                known.mass,
+                problem.groups,
+                allowed_rates(problem, condition),
+                _least_shares(objective),
+            ),
             rates_budget(problem) if objective is None else _usual_budget(problem),
         )
     return Question(
@@ -179,6 +185,13 @@ def pose(
         condition,
         distance,
     )
+
+
+def _least_shares(objective: Objective | None) -> tuple[float, float]:
+    """Return what groups, and labels within groups, must have at least so that means are taken over something."""
+    if objective is None:
+        return 0.0, 0.0
+    return LEAST_SHARE, 0.0 if objective.label is None else LEAST_SHARE
 
 
 def _read_condition(fair: object, tolerance: object, label_skew: float | None) -> Condition:

@@ -100,10 +100,13 @@ class _AffinitySaddle:
         return self
 
 
-def nearest_rates(mass: Floats, groups: MarginalSet, rates: BaseRates) -> NearestRates:
+def nearest_rates(
+    mass: Floats, groups: MarginalSet, rates: BaseRates, least: tuple[float, float] = (0.0, 0.0)
+) -> NearestRates:
     """Return the distribution nearest to cell masses; their own, if they are in question (docs/theory.md, section 11).
 
-    If rates are free those of the data are the best, and only the group shares may have to give way.
+    If rates are free those of the data are the best, and only the group shares may have to give way. Means are taken
+    over something: then no share of a group, and no base rate, falls below ``least``, about the nearest there is.
     """
     root = np.sqrt(mass)
     share = mass.sum(axis=1)
@@ -115,7 +118,7 @@ def nearest_rates(mass: Floats, groups: MarginalSet, rates: BaseRates) -> Neares
         point, _ = solve_limited(_AffinitySaddle(root, groups, rates), (groups.term(c + 1),), accuracy=1e-15)
         share = point.local[0, :, c + 1]
         rate = rate if rates.free else point.local[0, :, :c]
-    share, rate = groups.inside(share), rates.inside(rate)
+    share, rate = groups.inside(np.maximum(share, least[0])), rates.inside(np.maximum(rate, least[1]))
     affinity = float(lowered((root * np.sqrt(share[:, None] * rate)).sum(), mass.size + 16))
     short = 1.0 - affinity
     distance = 0.0 if short < INDISTINGUISHABLE else float(np.sqrt(short) * (1 + 8 * UNIT))
