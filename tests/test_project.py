@@ -84,7 +84,7 @@ LAYERS = [
     ["frames"],
     ["population"],
     ["divergence_metrics", "metrics", "sample", "values"],
-    ["regions", "bounds", "plot", "proof"],
+    ["regions", "bounds", "given", "plot", "proof"],
     [
         "base_rates",
         "between",

@@ -17,6 +17,7 @@ from fairbound.comparing import Compared
 from fairbound.conjugate_bounds import single_bound
 from fairbound.divergence_search import SHIFTS, DivergenceSearch, Found
 from fairbound.divergences import Divergence
+from fairbound.given import Given
 from fairbound.inside import Ground, single_multipliers
 from fairbound.mean_search import KEPT_SHARE, MeanSearch
 from fairbound.nearest import NearestFair
@@ -54,7 +55,7 @@ class DivergenceMeans:
             if self.axis == "group":
                 problem, relaxed, given = problem.transposed, relaxed.transposed, given.T
                 near = NearestFair(near.distance, near.label_mass, near.group_mass)
-            search = MeanSearch(problem, self.divergence, near, self.tol, self.budget, given, relaxed)
+            search = MeanSearch(problem, self.divergence, near, self.tol, self.budget, Given(given), relaxed)
             ends = [
                 replace(f, witness=f.witness.transposed if self.axis == "group" else f.witness)
                 for f in search.run(rhos, self.axis, target, known)
