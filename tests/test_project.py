@@ -111,7 +111,7 @@ LAYERS = [
     ["answer", "attaining", "document", "rates_pieces", "rates_witness", "tree"],
     ["divergence_search", "parity", "rates_parity", "search"],
     ["mean_search", "odds", "rates_odds", "rates_search", "ratios"],
-    ["comparing", "rates_answers"],
+    ["comparing", "difference_search", "rates_answers"],
     ["mean_answers"],
     ["certificate"],
     ["curve", "general_answers", "implied"],

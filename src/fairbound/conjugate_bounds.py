@@ -13,7 +13,6 @@ from fairbound.divergences import Divergence
 from fairbound.problem import Problem
 from fairbound.rounding import margin, raised
 
-
 #: What the rounding of a vertex, and of its product with a number, may come to.
 VERTEX_ROUNDINGS = 12
 
@@ -40,7 +39,7 @@ def moving_bound(
         sigma_K(v) + lam (rho - rest) + max_j [ sum_i p_i E_i[ g(l - eta_i(r^j)) ] - <omega, r^j> ] + sigma_R(omega),
 
     provided ``eta_i(r^j) >= c_i - lam f'(inf)``; else nothing is proved: infinity. Vertices are allowed to be off by a
-    few roundings. ``counted`` are numbers (N, m, S, C), as many roundings off at most, by which the losses of a cell and
+    few roundings. ``counted`` are numbers (N, m, S, C), off by a few roundings too: by what the losses of a cell and
     its ceiling are multiplied at each vertex, and what is taken off them then.
     """
     w, centre, omega, lam = multipliers

@@ -58,6 +58,7 @@ class MeanSearch(DivergenceSearch):
         problem = self.problem
         ground = Ground.of(problem, self.divergence)
         at_top = np.where(ground.loss == ground.top[..., None], ground.probability, 0.0).sum(axis=2)
+        at_top = np.maximum(at_top, KEPT_SHARE * problem.mass)  # of a table with empty rows there are no shares
         near = nearest_product(
             self.divergence, np.where(self.given.cells, at_top, problem.mass), problem.groups, problem.labels
         )
