@@ -84,7 +84,7 @@ LAYERS = [
     ["frames"],
     ["population"],
     ["divergence_metrics", "metrics", "sample", "values"],
-    ["regions", "bounds", "plot", "proof"],
+    ["regions", "bounds", "given", "plot", "proof"],
     [
         "base_rates",
         "between",
@@ -111,7 +111,7 @@ LAYERS = [
     ["answer", "attaining", "document", "rates_pieces", "rates_witness", "tree"],
     ["divergence_search", "parity", "rates_parity", "search"],
     ["mean_search", "odds", "rates_odds", "rates_search", "ratios"],
-    ["comparing", "rates_answers"],
+    ["comparing", "difference_search", "rates_answers"],
     ["mean_answers"],
     ["certificate"],
     ["curve", "general_answers", "implied"],

@@ -7,6 +7,8 @@ measured with rounding against it (docs/theory.md, section 12).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fairbound.arrays import Booleans, Floats
@@ -27,17 +29,21 @@ RESERVE = 1e-9
 #: Distances that differ by this are alike to within rounding.
 CLOSE = 1e-15
 
+#: A loss in a small group counts this many times one in a large group at most; steeper tilts hardly differ.
+HEAVIEST = 1e4
+
 #: How often the way back into the ball is halved.
 HALVINGS = 40
 
 
 class Attaining:
-    """Builds distributions in the balls around one problem."""
+    """Builds distributions in the balls around one problem; about ``kept`` of every share is kept."""
 
-    def __init__(self, problem: Problem, divergence: Divergence, nearest: NearestFair) -> None:
+    def __init__(self, problem: Problem, divergence: Divergence, nearest: NearestFair, kept: float = 0.0) -> None:
         self.problem = problem
         self.divergence = divergence
         self.nearest = nearest
+        self.kept = kept
         self.ground = Ground.of(problem, divergence)
 
     def witness(self, rho: float, k: Floats, r: Floats) -> Witness:
@@ -94,6 +100,7 @@ class Attaining:
         """Return shares whose product, with P inside the cells, lies in the ball: if need be nearer to the nearest."""
         problem, near = self.problem, self.nearest
         k, r = problem.groups.inside(np.maximum(k, 0.0)), problem.labels.inside(np.maximum(r, 0.0))
+        k, r = ((1.0 - self.kept) * share + self.kept / len(share) for share in (k, r))
         empty = problem.mass == 0
         if empty.any() and not self.divergence.escapes:
             r = np.where(empty.any(axis=0) & (r < SMALLEST), 0.0, r)
@@ -128,8 +135,18 @@ class Attaining:
         if self.ground.probability.shape[2] == 1 and not self.ground.unseen.any():
             return plain
         spare = self._measured(self.ground, *plain) - float(measure(self.divergence, self.ground, *plain))
-        found = worst_inside(self.divergence, self.ground, mass, rho - 2.0 * spare)
+        found = worst_inside(self.divergence, self._weighed(mass), mass, rho - 2.0 * spare)
         return self._mixed(rho, self.ground, (found.atoms, found.unseen), plain)
+
+    def _weighed(self, mass: Floats) -> Ground:
+        """Return the losses as they count: the means of two groups divide by different masses."""
+        counted = self.problem.counted_in(mass)
+        weight = counted / np.where(mass > 0, mass, 1.0)
+        ground = self.ground
+        some = (weight > 0) & ((ground.loss != 0).any(axis=2) | (ground.ceiling != 0))
+        least = weight[some].min(initial=np.inf)
+        weight = np.minimum(weight / least, HEAVIEST)
+        return replace(ground, loss=ground.loss * weight[..., None], ceiling=ground.ceiling * weight)
 
     def _mixed(
         self, rho: float, ground: Ground, found: tuple[Floats, Floats], plain: tuple[Floats, Floats]

@@ -6,6 +6,7 @@ functions it uses. P's masses add up to one exactly, which is where the term ``-
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flint import arb
@@ -67,8 +68,17 @@ def _expected(case: Case, divergence: str, cell: tuple[int, int], eta: arb, lam:
     return sum((p * _grown(divergence, loss - eta, lam) for p, loss in atoms if not p.is_zero()), arb(0))
 
 
-def leaf_bound(case: Case, question: dict[str, Any], leaf: dict[str, Any], vertices: list[list[arb]]) -> arb:
-    """Evaluate the bound over one piece from any w, centre, omega and lam > 0."""
+def leaf_bound(
+    case: Case,
+    question: dict[str, Any],
+    leaf: dict[str, Any],
+    vertices: list[list[arb]],
+    at: Callable[[list[arb]], Case] | None = None,
+) -> arb:
+    """Evaluate the bound over one piece from any w, centre, omega and lam > 0.
+
+    Where values depend on the shares of the piece, and linearly so, ``at`` returns the case at a vertex.
+    """
     divergence, lam = question["divergence"], _positive(leaf["lam"])
     w = [[arb(v) for v in row] for row in leaf["w"]]
     centre, omega = [arb(v) for v in leaf["centre"]], [arb(v) for v in leaf["omega"]]
@@ -77,8 +87,9 @@ def leaf_bound(case: Case, question: dict[str, Any], leaf: dict[str, Any], verti
         offset = [r - c for r, c in zip(vertex, centre, strict=True)]
         tilt = [sum((o * v for o, v in zip(offset, row, strict=True)), arb(0)) for row in w]
         total = -sum((o * r for o, r in zip(omega, vertex, strict=True)), arb(0))
-        for s, y in case.upper:
-            total += _expected(case, divergence, (s, y), w[s][y] - tilt[s], lam)
+        here = case if at is None else at(vertex)
+        for s, y in here.upper:
+            total += _expected(here, divergence, (s, y), w[s][y] - tilt[s], lam)
         most = total if most is None else most.max(total)
     if most is None:
         raise RefusedError("a piece has no corners")

@@ -2,12 +2,15 @@
 
 Standard library and python-flint only. A leaf proves that ``E_Q[value - t]`` over the cells of the mean is not
 positive; or, relaxed, that the largest values that Q may put into these cells have a mean of at most t, over all groups
-with their labels' shares, which are those of the group.
+with their labels' shares, which are those of the group. Of two groups a and b it proves that of
+``k_a k_b (mean_a - mean_b - t)``, or relaxes one of the two means, or both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any
 
 from flint import arb
@@ -58,7 +61,8 @@ def check_mean(
 def _excesses(case: Compared, question: dict[str, Any], proof: dict[str, Any], mean: arb) -> list[arb]:
     """Return for each leaf a number that is not positive if it proves that the mean is at most ``mean``."""
     kind = "mean_partition" if question["fair"] else "mean_single"
-    if proof["kind"] != kind:
+    compares = proof["kind"] == "difference_partition" and question["fair"] and case.objective["minus"] is not None
+    if proof["kind"] != kind and not compares:
         raise RefusedError(f"a proof of the kind {proof['kind']} does not answer this question; it takes a {kind}")
     plain, relaxed = _less(case, mean), _relaxed(case, question)
     most = _most(list(relaxed.ceiling.values()))
@@ -68,6 +72,8 @@ def _excesses(case: Compared, question: dict[str, Any], proof: dict[str, Any], m
         return [single_bound(plain, question, proof)]
     if proof["axis"] == "group":
         plain, relaxed = _turned(plain), _turned(relaxed)
+    if compares:
+        return _differences(case, question, proof, mean, relaxed)
     found = []
     for leaf, piece in pieces(plain, proof):
         if leaf["relaxed"]:
@@ -79,15 +85,54 @@ def _excesses(case: Compared, question: dict[str, Any], proof: dict[str, Any], m
     return found
 
 
+def _differences(
+    case: Compared, question: dict[str, Any], proof: dict[str, Any], mean: arb, relaxed: Case
+) -> list[arb]:
+    """Return the same of a proof in pieces of the group shares; ``relaxed`` has been turned already."""
+    if proof["axis"] != "group":
+        raise RefusedError("a comparison of groups inside their cells takes pieces of the group shares")
+    largest = {cell: _largest(case, question, cell) for cell in case.upper if case.sign(*cell)}
+    most = _most(list(relaxed.ceiling.values()))
+    alone = {sign: _turned(_alone(case, sign, largest, mean)) for sign in (1, -1)}
+    found = []
+    for leaf, piece in pieces(relaxed, proof):
+        if leaf["plus_relaxed"] and leaf["minus_relaxed"]:
+            found.append(leaf_bound(relaxed, question, leaf, piece).min(most) - mean)
+        elif leaf["plus_relaxed"] or leaf["minus_relaxed"]:
+            found.append(leaf_bound(alone[1 if leaf["minus_relaxed"] else -1], question, leaf, piece))
+        else:
+            weighed = partial(_weighed, case, mean)
+            found.append(leaf_bound(relaxed, question, leaf, piece, weighed))
+    return found
+
+
+def _weighed(case: Compared, mean: arb, shares: list[arb]) -> Case:
+    """Return the values whose expectation is ``k_a k_b (mean_a - mean_b - mean)`` with these group shares, turned."""
+    times = {1: shares[case.objective["minus"]], -1: shares[case.objective["plus"]], 0: arb(0)}
+    less = {1: mean, -1: arb(0), 0: arb(0)}
+    return _turned(_changed(case, lambda value, cell: times[case.sign(*cell)] * (value - less[case.sign(*cell)])))
+
+
+def _alone(case: Compared, sign: int, largest: dict[Cell, arb], mean: arb) -> Case:
+    """Return the values of one group, with the most that the other one's cells of the same label add, less a mean."""
+    other = case.objective["minus" if sign > 0 else "plus"]
+    return _changed(
+        case,
+        lambda value, cell: value + largest[other, cell[1]] - mean if case.sign(*cell) == sign else arb(0),
+    )
+
+
+def _changed(case: Case, change: Callable[[arb, Cell], arb]) -> Case:
+    """Change all values and ceilings."""
+    made = copy(case)
+    made.upper = {cell: [(p, change(value, cell)) for p, value in atoms] for cell, atoms in case.upper.items()}
+    made.ceiling = {cell: change(top, cell) for cell, top in case.ceiling.items()}
+    return made
+
+
 def _less(case: Compared, mean: arb) -> Case:
     """Take a mean off the values of the cells that it is taken over."""
-    made = copy(case)
-    made.upper = {
-        cell: [(p, value - mean) for p, value in atoms] if case.sign(*cell) else atoms
-        for cell, atoms in case.upper.items()
-    }
-    made.ceiling = {cell: top - mean if case.sign(*cell) else top for cell, top in case.ceiling.items()}
-    return made
+    return _changed(case, lambda value, cell: value - mean if case.sign(*cell) else value)
 
 
 def _relaxed(case: Compared, question: dict[str, Any]) -> Case:

@@ -11,7 +11,8 @@ Kullback-Leibler. Clarabel solves it. Nothing here has to be trusted: the bound 
 come out. The program's own multipliers are the shares of a relaxed worst case in the piece: a good guess.
 
 The mean over some cells, given them, is at most t if ``E_Q[l - t]`` over these cells is at most zero. With t as one
-more variable, which is taken off their losses, the same program finds the least t at which the bound is zero.
+more variable, which is taken off their losses, the same program finds the least t at which the bound is zero. How two
+groups differ is such a mean too, of losses that are multiplied by shares (:mod:`fairbound.given`).
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from fairbound.arrays import Booleans, Floats, Integers
+from fairbound.arrays import Floats, Integers
 from fairbound.conic_program import ConicProgram, Entry, alike
 from fairbound.divergences import KULLBACK_LEIBLER, TOTAL_VARIATION, Divergence
+from fairbound.given import Given
 from fairbound.problem import Atoms, Problem
 
 #: Cells with more losses than these are merged into so many: any multipliers are valid.
@@ -59,6 +61,9 @@ class Multipliers:
 
 #: Where the multipliers w and lam are, and the mean if one is bounded.
 _Columns = tuple[Integers, Integers, Integers | None]
+
+#: The shares at the corners of a piece, and how far they are from its centre.
+_Corners = tuple[Floats, Floats]
 
 
 def _support_rows(program: ConicProgram, of: Entry, size: int, skew: float | None) -> tuple[slice, slice | None]:
@@ -97,7 +102,7 @@ class ConePieces:
 
     problem: Problem
     divergence: Divergence
-    given: Booleans | None = None
+    given: Given | None = None
 
     @cached_property
     def _atoms(self) -> tuple[tuple[Integers, Integers], Floats, Floats]:
@@ -133,7 +138,7 @@ class ConePieces:
             epigraph.append((rows, np.broadcast_to(omega, vertices.shape), -vertices))
         weights = program.add_rows(np.zeros(corners), *epigraph)
         mean = None if self.given is None else self._mean(program)
-        cones = self._conjugates(program, (w, lam, mean), grown, vertices - centre)
+        cones = self._conjugates(program, (w, lam, mean), grown, (vertices, vertices - centre))
 
         x, z, solved = program.solve(cones)
         k = z[shares] if evenly is None else z[shares] + z[evenly] / groups.size
@@ -163,17 +168,27 @@ class ConePieces:
         return omega
 
     def _eta(
-        self, rows: Integers, cells: tuple[Integers, Integers], columns: _Columns, tilt: Floats, sign: float
+        self, rows: Integers, cells: tuple[Integers, Integers], columns: _Columns, corners: _Corners, sign: float
     ) -> list[Entry]:
         """Return entries of ``sign · eta(r^j)``, with the mean taken off the losses of the cells that it is over."""
         w, _, mean = columns
+        shares, tilt = corners
         entries = _eta(rows, cells, w, tilt, sign)
         if self.given is not None and mean is not None:
-            entries.append(alike(rows[:, self.given[cells]], mean, sign))
+            taken = self.given.taken(shares)[:, cells[0], cells[1]]
+            off = taken != 0
+            entries.append((rows[off], np.broadcast_to(mean, rows[off].shape), sign * taken[off]))
         return entries
 
+    def _counted(self, shares: Floats, cells: tuple[Integers, Integers], loss: Floats) -> Floats:
+        """Return losses of cells, one each, as they count at the corners of a piece, corner by corner."""
+        if self.given is None:
+            return np.tile(loss, len(shares))
+        counted: Floats = (self.given.times(shares)[:, cells[0], cells[1]] * loss).reshape(-1)
+        return counted
+
     def _conjugates(
-        self, program: ConicProgram, columns: _Columns, grown: Integers, tilt: Floats
+        self, program: ConicProgram, columns: _Columns, grown: Integers, corners: _Corners
     ) -> Callable[[ModuleType], list[Any]]:
         """Add ``grown >= g(l - eta)`` and the ceilings; return the cones of all rows.
 
@@ -185,16 +200,16 @@ class ConePieces:
         lam = columns[1]
         count = grown.size
         atom = np.arange(count).reshape(grown.shape)
-        each = np.tile(loss, len(grown))
-        self._cell_limits(program, columns, tilt)
+        each = self._counted(corners[0], cells, loss)
+        self._cell_limits(program, columns, corners)
         if divergence is KULLBACK_LEIBLER:
             linear = program.rows
             right = np.zeros((count, 3))
             right[:, 0] = each
             curved = [alike(3 * atom + 1, lam, -1.0), alike(3 * atom + 2, grown, -1.0)]
-            program.add_rows(right.reshape(-1), *self._eta(3 * atom, cells, columns, tilt, 1.0), *curved)
+            program.add_rows(right.reshape(-1), *self._eta(3 * atom, cells, columns, corners, 1.0), *curved)
             return lambda solver: [solver.NonnegativeConeT(linear), *[solver.ExponentialConeT()] * count]
-        eta = self._eta(atom, cells, columns, tilt, -1.0)
+        eta = self._eta(atom, cells, columns, corners, -1.0)
         if divergence is TOTAL_VARIATION:
             program.add_rows(-each, *eta, alike(atom, grown, -1.0))
             program.add_rows(np.zeros(count), alike(atom, grown, -1.0))
@@ -208,23 +223,23 @@ class ConePieces:
         program.add_rows(np.zeros(3 * count), *longest, *others)
         return lambda solver: [solver.NonnegativeConeT(linear), *[solver.SecondOrderConeT(3)] * count]
 
-    def _cell_limits(self, program: ConicProgram, columns: _Columns, tilt: Floats) -> None:
+    def _cell_limits(self, program: ConicProgram, columns: _Columns, corners: _Corners) -> None:
         """Keep ``eta_i(r^j) + lam >= c_i`` where Q may leave P's support; else only keep empty cells from falling."""
         problem = self.problem
         w, lam, _ = columns
         if self.divergence.escapes:
             group, label = np.nonzero(np.ones(w.shape))
-            least = problem.ceiling.reshape(-1) / problem.scale
+            least = self._counted(corners[0], (group, label), problem.ceiling.reshape(-1) / problem.scale)
         else:
             group, label = np.nonzero(problem.mass == 0)
-            least = np.full(len(group), -DEEPEST)
+            least = np.full(len(corners[0]) * len(group), -DEEPEST)
         if not len(group):
             return
-        rows = np.arange(len(tilt) * len(group)).reshape(len(tilt), -1)
-        entries = self._eta(rows, (group, label), columns, tilt, -1.0)
+        rows = np.arange(len(least)).reshape(-1, len(group))
+        entries = self._eta(rows, (group, label), columns, corners, -1.0)
         if self.divergence.escapes:
             entries.append(alike(rows, lam, -self.divergence.escape))
-        program.add_rows(-np.tile(least, len(tilt)), *entries)
+        program.add_rows(-least, *entries)
 
 
 def merged(atoms: Atoms, most: int) -> Atoms:

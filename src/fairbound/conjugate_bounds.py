@@ -13,6 +13,9 @@ from fairbound.divergences import Divergence
 from fairbound.problem import Problem
 from fairbound.rounding import margin, raised
 
+#: What the rounding of a vertex, and of its product with a number, may come to.
+VERTEX_ROUNDINGS = 12
+
 
 def _certified(divergence: Divergence, rho: Floats, lam: Floats, level: Floats, total: Floats) -> Floats:
     """Return ``level + lam (rho - rest) + total`` rounded up; ``level`` and ``total`` are upper bounds already."""
@@ -26,7 +29,7 @@ def moving_bound(
     rho: Floats,
     vertices: Floats,
     multipliers: tuple[Floats, Floats, Floats, Floats],
-    less: Floats | None = None,
+    counted: tuple[Floats, Floats] | None = None,
 ) -> Floats:
     """Bound the loss over all Q whose label shares lie in a piece, from any ``w``, ``centre``, ``omega``, ``lam``.
 
@@ -36,7 +39,8 @@ def moving_bound(
         sigma_K(v) + lam (rho - rest) + max_j [ sum_i p_i E_i[ g(l - eta_i(r^j)) ] - <omega, r^j> ] + sigma_R(omega),
 
     provided ``eta_i(r^j) >= c_i - lam f'(inf)``; else nothing is proved: infinity. Vertices are allowed to be off by a
-    few roundings. ``less`` (N, S, C) is taken off all losses of a cell, and off its ceiling.
+    few roundings. ``counted`` are numbers (N, m, S, C), off by a few roundings too: by what the losses of a cell and
+    its ceiling are multiplied at each vertex, and what is taken off them then.
     """
     w, centre, omega, lam = multipliers
     labels = problem.labels.size
@@ -44,20 +48,22 @@ def moving_bound(
     eta = w[:, None] - tilt[..., None]  # (N, m, S, C)
     size = (np.abs(vertices) + np.abs(centre[:, None])) @ np.abs(w).swapaxes(-1, -2)
     eta = eta - margin(np.abs(w)[:, None] + size[..., None], 2 * labels + 8)
-    if less is not None:  # only how far losses are above their multipliers matters
-        eta = eta + less[:, None]
-        eta = eta - margin(np.abs(eta) + np.abs(less)[:, None], 2)
-
-    atoms = problem.upper
+    atoms, loss, ceiling = problem.upper, problem.upper.loss, problem.ceiling
+    if counted is not None:  # only how far losses are above their multipliers matters
+        times, less = counted
+        eta = eta + less
+        eta = eta - margin(np.abs(eta) + np.abs(less), VERTEX_ROUNDINGS)
+        loss, ceiling = (times[..., None] * loss, times * ceiling)
+        loss, ceiling = (part + margin(np.abs(part), VERTEX_ROUNDINGS) for part in (loss, ceiling))
     steep = lam[:, None, None, None]
     held = (lam > 1.0 / MOST) & (lam < MOST) & (np.abs(w) < MOST).all(axis=(1, 2))
     held = held & (np.abs(centre) < MOST).all(axis=1) & (np.abs(omega) < MOST).all(axis=1)
     if divergence.escapes:
         reached = eta + divergence.escape * steep
         reached = reached - margin(np.abs(eta) + divergence.escape * steep, 2)
-        held = held & (reached >= problem.ceiling).all(axis=(1, 2, 3))
-    excess = atoms.loss - eta[..., None]
-    excess = excess + margin(np.abs(atoms.loss) + np.abs(eta)[..., None], 1)
+        held = held & (reached >= ceiling).all(axis=(1, 2, 3))
+    excess = loss - eta[..., None]
+    excess = excess + margin(np.abs(loss) + np.abs(eta)[..., None], 1)
     with np.errstate(all="ignore"):
         grown = divergence.grown(excess, np.where(held, lam, 1.0)[:, None, None, None, None])
         terms = np.where(atoms.probability > 0, atoms.probability * grown, 0.0)

@@ -22,11 +22,10 @@ def refuse_metric(
     if objective.minus is not None and not condition.fair:
         message = f"fair=False with a metric that compares groups {only}; leave that out, or use a metric of one group"
         raise InputError(message)
-    if objective.minus is not None and shift == "general":
+    if objective.ratio and shift == "general":
         message = (
-            f"a metric that compares groups {only} and shift='general': the shares of both groups divide it, which "
-            f"needs a search that is not known there; use shift='sensitive', metric='group_loss' or "
-            f"'selection_rate', or {CURE}"
+            f"a ratio of groups {only} and shift='general'; use shift='sensitive', "
+            f"metric='demographic_parity_difference', or {CURE}"
         )
         raise InputError(message)
     if objective.label is not None and not objective.inside and len(population.labels) > 2:

@@ -189,16 +189,20 @@ class DivergenceSearch:
                 pieces.lam[index] = lam
 
     def _bounds(
-        self, rho: float, vertices: Floats, multipliers: tuple[Floats, ...], less: Floats | None = None
+        self,
+        rho: float,
+        vertices: Floats,
+        multipliers: tuple[Floats, ...],
+        counted: tuple[Floats, Floats] | None = None,
     ) -> Floats:
-        """Evaluate bounds in batches; ``less`` is taken off the losses."""
+        """Evaluate bounds in batches; ``counted`` as in :func:`fairbound.conjugate_bounds.moving_bound`."""
         chunk = max(1, BATCH // (self.problem.upper.probability.size * vertices.shape[1]))
         parts = []
         for start in range(0, len(vertices), chunk):
             part = slice(start, start + chunk)
             w, centre, omega, lam = (m[part] for m in multipliers)
             radii = np.full(len(lam), rho)
-            rest = None if less is None else less[part]
+            rest = None if counted is None else (counted[0][part], counted[1][part])
             parts.append(
                 moving_bound(self.problem, self.divergence, radii, vertices[part], (w, centre, omega, lam), rest)
             )
@@ -239,13 +243,17 @@ class DivergenceSearch:
         share, corners = labels.inside(pieces.guess[worst]), self._shares(pieces.corners[worst])
         edge = labels.inside(corners[np.abs(corners - share).sum(axis=1).argmin()])  # the worst case is often a corner
         for spot in (self._attaining.label_share(rho, share), edge, *self._possible_spot(forest, rho, worst)):
-            k = self._program(rho, spot[None], -np.inf)[0].group_share
+            k = self._group_share(rho, spot)
             if not (np.isfinite(k).all() and np.maximum(k, 0.0).any()):
                 continue
             found = self._attaining.witness(rho, k, spot)
             if found.loss > witness.loss:
                 witness = found
         return witness
+
+    def _group_share(self, rho: float, spot: Floats) -> Floats:
+        """Return the group shares of a worst case with these label shares, as the solver has them."""
+        return self._program(rho, spot[None], -np.inf)[0].group_share
 
     def _possible_spot(self, forest: Forest, rho: float, worst: int) -> list[Floats]:
         """Return the guess of the most promising piece in which some Q lies in the ball, unless it is the worst one.

@@ -20,6 +20,7 @@ from fairbound.limits import Limits
 from fairbound.population import Population
 from fairbound.proof import (
     ConditionalProof,
+    DifferenceProof,
     DivergenceProof,
     MeanProof,
     MeanSingleProof,
@@ -195,7 +196,12 @@ _IN_PIECES = {
     "partition": PartitionProof,
     "divergence_partition": DivergenceProof,
     "mean_partition": MeanProof,
+    "difference_partition": DifferenceProof,
 }
+
+
+#: What leaves say of the means that are bounded.
+RELAXED: dict[type, tuple[str, ...]] = {MeanProof: ("relaxed",), DifferenceProof: ("plus_relaxed", "minus_relaxed")}
 
 
 def _leaf_keys(proof: object) -> tuple[str, ...]:
@@ -205,7 +211,7 @@ def _leaf_keys(proof: object) -> tuple[str, ...]:
         return RATES_LEAF
     if kind is PartitionProof:
         return LEAF
-    return ("w", "centre", "omega", "lam", *(("relaxed",) if kind is MeanProof else ()))
+    return ("w", "centre", "omega", "lam", *RELAXED.get(kind, ()))
 
 
 def write_proof(proof: Proof) -> dict[str, Any]:
@@ -252,7 +258,7 @@ def read_proof(document: dict[str, Any]) -> Proof:
     splits = tuple(None if split is None else (split[0], split[1]) for split in document["splits"])
     made = _IN_PIECES[document["kind"]]
     multipliers: list[Any] = [
-        np.array([leaf[key] for leaf in document["leaves"]], dtype=np.bool_ if key == "relaxed" else np.float64)
+        np.array([leaf[key] for leaf in document["leaves"]], dtype=np.bool_ if "relaxed" in key else np.float64)
         for key in _leaf_keys(made)
     ]
     floors = _floats(document["floors"])

@@ -15,13 +15,15 @@ from fairbound.arrays import Booleans, Floats
 from fairbound.attaining import Attaining
 from fairbound.comparing import Compared
 from fairbound.conjugate_bounds import single_bound
+from fairbound.difference_search import DifferenceSearch
 from fairbound.divergence_search import SHIFTS, DivergenceSearch, Found
 from fairbound.divergences import Divergence
+from fairbound.given import Given
 from fairbound.inside import Ground, single_multipliers
 from fairbound.mean_search import KEPT_SHARE, MeanSearch
 from fairbound.nearest import NearestFair
 from fairbound.problem import Atoms, Problem
-from fairbound.proof import Axis, DivergenceProof, MeanProof, MeanSingleProof
+from fairbound.proof import Axis, DifferenceProof, DivergenceProof, MeanProof, MeanSingleProof
 from fairbound.ratios import LOWERINGS, TRIALS, attained_ratio
 from fairbound.rounding import margin
 from fairbound.witness import Witness
@@ -50,22 +52,35 @@ class DivergenceMeans:
             found = self._of_labels(self._relaxed(problem), self.tol).run(rhos, self.axis, target, known)
             ends = [replace(f, witness=self._dressed(problem, rho, f)) for rho, f in zip(rhos, found, strict=True)]
         else:
-            relaxed, given, near = self._relaxed(problem), self._given, self.nearest
-            if self.axis == "group":
-                problem, relaxed, given = problem.transposed, relaxed.transposed, given.T
-                near = NearestFair(near.distance, near.label_mass, near.group_mass)
-            search = MeanSearch(problem, self.divergence, near, self.tol, self.budget, given, relaxed)
+            axis = "group" if self.compared.objective.minus is not None else self.axis
             ends = [
-                replace(f, witness=f.witness.transposed if self.axis == "group" else f.witness)
-                for f in search.run(rhos, self.axis, target, known)
+                replace(f, witness=f.witness.transposed if axis == "group" else f.witness)
+                for f in self._inside_cells(problem, axis, self.tol).run(rhos, axis, target, known)
             ]
         top = float(self._relaxed(self.compared.problem()).ceiling.max())
         return [Answer(min(end.bound, top), end.witness, _mean_proof(end)) for end in ends]
 
+    def _inside_cells(self, problem: Problem, axis: Axis, tol: float) -> MeanSearch:
+        """Return the search for general shifting; one for a difference is over group shares."""
+        relaxed, sign, near = self._relaxed(problem), self._sign, self.nearest
+        largest = self._largest(problem)
+        if axis == "group":
+            problem, relaxed, sign, largest = problem.transposed, relaxed.transposed, sign.T, largest.T
+            near = NearestFair(near.distance, near.label_mass, near.group_mass)
+        asked = problem, self.divergence, near, tol, self.budget
+        if self.compared.objective.minus is None:
+            return MeanSearch(*asked, Given(sign > 0), relaxed)
+        return DifferenceSearch(*asked, Given(sign > 0, sign < 0), relaxed, largest)
+
+    @property
+    def _sign(self) -> Floats:
+        """Where values are added and where they are subtracted."""
+        return self.compared.objective.sign(self.compared.plain.mass.shape)
+
     @property
     def _given(self) -> Booleans:
         """The cells that the mean is taken over."""
-        given: Booleans = self.compared.objective.sign(self.compared.plain.mass.shape) != 0
+        given: Booleans = self._sign != 0
         return given
 
     def _largest(self, problem: Problem) -> Floats:
@@ -176,10 +191,10 @@ def _less(problem: Problem, much: Floats) -> Problem:
     return replace(problem, upper=upper, lower=lower, ceiling=problem.ceiling - much)
 
 
-def _mean_proof(found: Found) -> MeanProof:
+def _mean_proof(found: Found) -> MeanProof | DifferenceProof:
     """Return the proof of a mean; one of an expected loss was about the relaxed problem."""
     proof = found.proof
-    if isinstance(proof, MeanProof):
+    if isinstance(proof, MeanProof | DifferenceProof):
         return proof
     if not isinstance(proof, DivergenceProof):
         message = "a search over shares has a proof of its own kind"

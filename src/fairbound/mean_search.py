@@ -17,10 +17,11 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound.arrays import Booleans, Floats, Integers
+from fairbound.arrays import Floats, Integers
 from fairbound.cone_pieces import ConePieces, Multipliers
 from fairbound.divergence_search import SHIFTS, DivergenceSearch
 from fairbound.divergences import TOTAL_VARIATION
+from fairbound.given import Given
 from fairbound.inside import Ground
 from fairbound.nearest_product import nearest_product
 from fairbound.problem import Problem
@@ -39,7 +40,7 @@ KEPT_SHARE = 1e-9
 class MeanSearch(DivergenceSearch):
     """The search for a mean: losses outside of the cells ``given`` are zero; ``relaxed`` is that other problem."""
 
-    given: Booleans
+    given: Given
     relaxed: Problem
 
     @cached_property
@@ -57,8 +58,9 @@ class MeanSearch(DivergenceSearch):
         problem = self.problem
         ground = Ground.of(problem, self.divergence)
         at_top = np.where(ground.loss == ground.top[..., None], ground.probability, 0.0).sum(axis=2)
+        at_top = np.maximum(at_top, KEPT_SHARE * problem.mass)  # of a table with empty rows there are no shares
         near = nearest_product(
-            self.divergence, np.where(self.given, at_top, problem.mass), problem.groups, problem.labels
+            self.divergence, np.where(self.given.cells, at_top, problem.mass), problem.groups, problem.labels
         )
         shares = (near.group_mass, near.label_mass)
         k, r = ((1.0 - KEPT_SHARE) * share + KEPT_SHARE / len(share) for share in shares)
@@ -76,7 +78,7 @@ class MeanSearch(DivergenceSearch):
 
     def _proof(self, axis: Axis, splits: tuple[Split, ...], leaves: Pieces) -> Proof:
         multipliers = leaves.w, leaves.centre, leaves.omega, leaves.lam
-        return MeanProof(axis, self.problem.labels.floors, splits, *multipliers, leaves.relaxed)
+        return MeanProof(axis, self.problem.labels.floors, splits, *multipliers, leaves.relaxed[:, 0])
 
     def _solve(self, forest: Forest, left: Integers, rho: float, goal: float) -> None:
         """Find the bound of new pieces, either way; what is proved of a piece is proved of its halves."""
@@ -105,11 +107,12 @@ class MeanSearch(DivergenceSearch):
             return np.inf, best.w, best.lam
         scale = self.problem.scale
         lam = max(best.lam, 1e-12 * scale)
+        times, taken = self.given.times(vertices), self.given.taken(vertices)
         shifts = SHIFTS * max(scale, lam, float(np.abs(best.w).max()))
         if self.divergence is TOTAL_VARIATION:
             tilt = (vertices - best.centre) @ best.w.T
-            eta = best.w - tilt[..., None] + best.mean * self.given
-            shifts = max(0.0, float((self.problem.ceiling - lam - eta).max())) + shifts[:4]
+            eta = best.w - tilt[..., None] + best.mean * taken
+            shifts = max(0.0, float((times * self.problem.ceiling - lam - eta).max())) + shifts[:4]
         elif lam > 1e-4 * scale:
             shifts = shifts[:1]
         shift, mean = (part.reshape(-1) for part in np.meshgrid(shifts, best.mean + RAISES * scale, indexing="ij"))
@@ -117,9 +120,8 @@ class MeanSearch(DivergenceSearch):
         w = best.w + shift[:, None, None]
         many = (np.repeat(part[None], count, axis=0) for part in (best.centre, best.omega))
         multipliers = (w, *many, np.full(count, lam))
-        proved = self._bounds(
-            rho, np.repeat(vertices[None], count, axis=0), multipliers, mean[:, None, None] * self.given
-        )
+        counted = np.broadcast_to(times, (count, *times.shape)), mean[:, None, None, None] * taken
+        proved = self._bounds(rho, np.repeat(vertices[None], count, axis=0), multipliers, counted)
         mean = np.where(proved <= 0.0, mean, np.inf)
         winner = int(mean.argmin())
         return float(mean[winner]), w[winner], lam

@@ -119,6 +119,18 @@ class MeanProof(DivergenceProof):
 
 
 @dataclass(frozen=True)
+class DifferenceProof(DivergenceProof):
+    """The same for how two groups differ, in pieces of the group shares: the bound t is that of the claim.
+
+    The multipliers of a leaf prove ``E_Q[(v - t) k_b 1_a - v k_a 1_b] <= 0`` (docs/metrics.md). ``plus_relaxed`` and
+    ``minus_relaxed`` (L,) say whether the mean of a, or of b, was replaced by the most that it may come to.
+    """
+
+    plus_relaxed: Booleans
+    minus_relaxed: Booleans
+
+
+@dataclass(frozen=True)
 class MeanSingleProof(SingleProof):
     """The same without equal base rates."""
 

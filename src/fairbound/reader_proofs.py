@@ -17,8 +17,16 @@ RATES_MEANS = ("theta", "cuts", "group_mu", "nu")
 RATES_LEAF = ("zeta", "base", "nu", "centre", "omega", "lam")
 
 
-#: Kinds of proofs about means under divergences other than Hellinger's, and all that _read_pieces knows.
-OF_MEANS = ("mean_partition", "mean_single")
+#: Proofs about means under divergences other than Hellinger's: what these say of the means that are bounded, by kind.
+RELAXED = {
+    "mean_partition": ("relaxed",),
+    "mean_single": ("relaxed",),
+    "difference_partition": ("plus_relaxed", "minus_relaxed"),
+}
+
+OF_MEANS = tuple(RELAXED)
+
+#: All kinds that _read_pieces knows.
 KINDS = ("tangent", "partition", "rates", "divergence_partition", "divergence_single", *OF_MEANS)
 
 
@@ -63,7 +71,7 @@ def read_proof(proof: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> N
 
 def _read_pieces(proof: Any, kind: Any, shape: tuple[int, ...], limits: tuple[int, ...]) -> None:
     """Check multipliers, for each piece of the shares if there are pieces."""
-    relaxed = ("relaxed",) if kind in OF_MEANS else ()
+    relaxed = RELAXED[kind] if kind in OF_MEANS else ()
     if kind in ("divergence_single", "mean_single"):
         an_object(proof, "proof", ("kind", "eta", "lam", *relaxed))
         a_number(proof["eta"], "proof.eta")

@@ -31,8 +31,8 @@ class Pieces:
     lam
         One more of them, of the ball, where it is not eliminated (divergences other than Hellinger's), shape (N,).
     relaxed
-        Whether the multipliers are about the largest losses there may be in place of the losses (means given a group
-        under such a divergence), shape (N,).
+        Whether the multipliers are about the largest values there may be in place of the values: of the group that is
+        added, and of the one that is subtracted (means given a group under such a divergence), shape (N, 2).
     guess
         Label shares at which the loss may be large, shape (N, C).
     """
@@ -88,7 +88,7 @@ class Forest:
             level_mu=no_multipliers(radii, groups),
             share_mu=no_multipliers(radii, labels),
             lam=np.zeros(radii),
-            relaxed=np.zeros(radii, dtype=bool),
+            relaxed=np.zeros((radii, 2), dtype=bool),
             guess=np.full((radii, size), 1.0 / size),
         )
         self._radii = radii
