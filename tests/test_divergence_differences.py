@@ -22,7 +22,7 @@ METRICS = ("group_loss_difference", "demographic_parity_difference", "true_posit
 #: Radii at which the true positive rates of both groups are not arbitrary yet.
 SMALL: dict[DivergenceName, float] = {"total_variation": 0.08, "kl": 0.05, "chi_squared": 0.1}
 
-#: Values that primal programs on a fine grid of group shares confirm, at SMALL.
+#: Values that primal programs on 25 group shares confirm, at SMALL.
 VALUES = {
     "total_variation": (0.210493, 0.278869, 0.878709),
     "kl": (0.168486, 0.201964, 0.535241),
