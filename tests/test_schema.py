@@ -25,7 +25,7 @@ Document = dict[str, Any]
 Path = tuple[Any, ...]
 
 #: So many places of a document are changed at most.
-MOST_PLACES = 250
+MOST_PLACES = 120
 
 SCHEMAS: dict[str, Document] = {
     name: json.loads(files("fairbound").joinpath(f"schemas/{VERSION}/{name}").read_text("utf-8"))
