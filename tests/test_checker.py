@@ -151,7 +151,7 @@ def leaf(d: Document) -> Any:
 NOT_PROVED: dict[str, tuple[str, Callable[[Document], object], str]] = {
     "bound lowered by 1e-9, general": ("general", lower(1e-9), "exceeds the claimed bound by 1e-09"),
     "bound below what is attained": ("sensitive", lower(2e-6), "leaf"),
-    "bound far below": ("sensitive", lower(0.1), "below the attained loss"),
+    "bound far below": ("sensitive", lower(0.1), "is below the attained"),
     "larger radius": ("general", lambda d: d["question"].update(rho=0.31), "exceeds the claimed bound"),
     "smaller radius, witness outside": ("general", lambda d: d["question"].update(rho=0.2), "outside the ball"),
     "general instead of sensitive": ("sensitive", lambda d: d["question"].update(shift="general"), ""),

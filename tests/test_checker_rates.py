@@ -114,7 +114,7 @@ def lower(by: float) -> Callable[[Document], object]:
 
 NOT_PROVED: dict[str, tuple[str, Callable[[Document], object], str]] = {
     "bound lowered": ("general", lower(1e-9), "exceeds the claimed bound"),
-    "bound far below": ("sensitive", lower(0.1), "below the attained loss"),
+    "bound far below": ("sensitive", lower(0.1), "is below the attained"),
     "a wider tolerance": ("general", asked(base_rate_tolerance=0.06), "exceeds the claimed bound"),
     "no condition": ("general", asked(base_rate_tolerance=None, fair=False), "exceeds the claimed bound"),
     "a narrower tolerance": ("general", asked(base_rate_tolerance=0.04), "differ by more than 0.04"),

@@ -26,8 +26,9 @@ from fairbound import (
 from fairbound.arrays import Booleans
 from fairbound.divergences import DIVERGENCES
 from fairbound.nearest_product import nearest_product, with_every_share
+from fairbound.population import without_variance
 from fairbound.problem import Problem
-from fairbound.question import DivergenceName, Shift, without_variance
+from fairbound.question import DivergenceName, Shift
 from fairbound.values import objective_problem
 from tests.divergence_oracles import farthest_share, members, primal_at
 from tests.metric_problems import EXTREME, named, possible_metrics, random_table

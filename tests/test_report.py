@@ -25,6 +25,7 @@ from fairbound import (
     report,
     verify,
 )
+from fairbound.checker import Verdict
 from fairbound.cli import main
 from fairbound.digits import Digits, gap_up, radius_down, signed
 from fairbound.names import short_name
@@ -224,9 +225,9 @@ def test_a_curve_of_different_questions_is_refused(curve: CertificateCurve) -> N
     first = next(iter(curve))
     document = json.loads(curve.to_json())
     other = json.loads(certify(first.population, 0.6, shift="sensitive").to_json())
-    document["points"].append({k: other[k] for k in ("question", "claim", "witness", "proof", "assumptions")})
-    assert verify(json.dumps(document)).valid
-    with pytest.raises(InputError, match="different questions"):
+    document["points"].append({k: other[k] for k in ("question", "claim", "witness", "proof")})
+    assert verify(json.dumps(document)).verdict is Verdict.NOT_A_CERTIFICATE
+    with pytest.raises(MalformedError, match="share one question, but their shift differs"):
         report(json.dumps(document))
 
 
@@ -277,12 +278,8 @@ def test_no_name_gets_out_of_its_place() -> None:
 def test_texts_of_the_document_are_escaped_too(curve: CertificateCurve) -> None:
     document = json.loads(curve.to_json())
     document["producer"] = document["population"]["loss"] = '"><script>alert(1)</script>'
-    for point in document["points"]:
-        if "assumptions" in point:
-            point["assumptions"] = ["<script>alert(2)</script>", "{{x}}" * 1999] * 50
     page = Page(report(json.dumps(document)))
     assert [tag for tag, _ in page.elements].count("script") == 3
-    assert "and 60 more." in words(page)
 
 
 def test_no_text_of_the_document_turns_the_numbers_around(curve: CertificateCurve) -> None:

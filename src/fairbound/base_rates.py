@@ -23,7 +23,7 @@ import numpy as np
 from fairbound import saddle
 from fairbound.arrays import Booleans, Floats, Integers
 from fairbound.marginals import MarginalSet
-from fairbound.rounding import UNIT, margin
+from fairbound.rounding import LEEWAY, UNIT, margin
 from fairbound.saddle import Derivatives, GlobalRows, LocalRows
 
 
@@ -42,6 +42,11 @@ class BaseRates:
     def free(self) -> bool:
         """Whether every group may have any base rates."""
         return self.tolerance >= 1.0
+
+    @property
+    def allowed(self) -> float:
+        """The tolerance that bounds hold for: equal base rates are equal, others have the leeway."""
+        return self.tolerance + LEEWAY + 4 * UNIT if 0.0 < self.tolerance < 1.0 else self.tolerance
 
     @property
     def width(self) -> float:
@@ -65,7 +70,7 @@ class BaseRates:
         over = value - nu[..., None]
         together = np.maximum(over.sum(axis=-2).max(axis=-1), 0.0)
         beyond = np.maximum(over, 0.0).sum(axis=(-2, -1))
-        total = nu.sum(axis=-1) + together + self.tolerance * beyond
+        total = nu.sum(axis=-1) + together + self.allowed * beyond
         size = size + (self.labels.size + 1) * np.abs(nu).sum(axis=-1)
         total = total + margin(3.0 * size, self.groups * self.labels.size + 8)
         return np.minimum(np.where(np.isfinite(total), total, np.inf), apart)

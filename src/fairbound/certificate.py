@@ -6,9 +6,11 @@ import json
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fairbound.chance import draw_sentence, with_probability
+from fairbound.assumptions import assumptions_of
+from fairbound.chance import with_probability
 from fairbound.conditions import Condition
 from fairbound.digits import Digits, radius_down
 from fairbound.divergences import DIVERGENCES
@@ -28,7 +30,7 @@ from fairbound.document import (
     write_witness,
 )
 from fairbound.limits import Limits
-from fairbound.metrics import metric_sentence, metric_wording, objective_sentence, value_on_data
+from fairbound.metrics import metric_wording, value_on_data
 from fairbound.notebook import html_details, html_paragraph, html_table
 from fairbound.objective import Objective
 from fairbound.overview import change_rows
@@ -87,8 +89,6 @@ class Certificate:
         Whether it was reached.
     witness
         The distribution that attains ``attained``.
-    assumptions
-        What the bound rests on, in sentences.
     population
         What was known of the data.
     proof
@@ -126,7 +126,6 @@ class Certificate:
     empty_cells: str
     tol: float
     witness: Witness
-    assumptions: tuple[str, ...]
     population: Population
     proof: Proof
     confidence: float | None = None
@@ -141,6 +140,11 @@ class Certificate:
     metric: str = "loss"
     group: Hashable | None = None
     comparisons: tuple[Certificate, ...] = ()
+
+    @cached_property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the bound rests on, worded from the fields above: a document has no such sentences."""
+        return assumptions_of(self)
 
     @property
     def limited(self) -> bool:
@@ -287,7 +291,6 @@ class Certificate:
                 products=self.condition.equal,
             ),
             "proof": write_proof(self.proof),
-            "assumptions": list(self.assumptions),
         }
 
     def sampling(self) -> dict[str, Any] | None:
@@ -334,16 +337,10 @@ def combined(
     """Return the certificate of a metric from those of its objectives; the worst of them leads."""
     worst = min if parts[0].lower else max
     first = worst(parts, key=lambda c: c.bound)
-    about = metric_sentence(first.population, metric, group)
-    said = {objective_sentence(first.population, parts[0].objective): about} if parts[0].objective else {}
-    if confidence is not None and parts[0].confidence is not None:
-        rows = first.population.rows
-        said[draw_sentence(rows, parts[0].confidence)] = draw_sentence(rows, confidence, len(parts))
     return replace(
         first,
         attained=worst(c.attained for c in parts),
         confidence=confidence,
-        assumptions=tuple(said.get(sentence, sentence) for sentence in parts[0].assumptions),
         metric=metric,
         group=group,
         comparisons=tuple(parts),
@@ -412,12 +409,11 @@ def read_certificate(document: dict[str, Any], population: Population) -> Certif
         empty_cells=question["empty_cells"],
         tol=float(question["tolerance"]),
         witness=read_witness(document["witness"], float(claim["attained"]), question),
-        assumptions=tuple(document["assumptions"]),
         population=population,
         proof=read_proof(document["proof"]),
         confidence=question["confidence"],
         region=None if sampling is None else sampling["region"],
-        stand_in=None if sampling is None else read_sampling(sampling, population),
+        stand_in=None if sampling is None else read_sampling(sampling, population, question),
         group_limits=read_limits(question["group_limits"]),
         label_limits=read_limits(question["label_limits"]),
         divergence=question["divergence"],

@@ -13,7 +13,7 @@ rates may differ (:mod:`fairbound.checker_rates`).
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -21,20 +21,28 @@ from flint import arb, ctx
 
 from fairbound.checker_conditional import Compared, conditional_bounds
 from fairbound.checker_divergence import divergence_bounds, witness_value_in
-from fairbound.checker_duality import Case, RefusedError, bounds_of, product_masses, proved, rounded_up, witness_value
-from fairbound.checker_means import check_mean
+from fairbound.checker_duality import (
+    ROUNDING,
+    Case,
+    RefusedError,
+    bounds_of,
+    largest,
+    product_masses,
+    rounded_up,
+    witness_value,
+)
+from fairbound.checker_means import mean_excesses
 from fairbound.checker_metric import describe_objective, missing_reasons
-from fairbound.checker_rates import rates_bounds, table_masses, tolerance_of, tolerance_words
+from fairbound.checker_rates import rates_bounds, table_masses, tolerance_words
 from fairbound.checker_rates_means import means_bounds
-from fairbound.checker_sampling import StandIn, checked_stand_in, sampling_work
+from fairbound.checker_sampling import StandIn, checked_stand_in
+from fairbound.checker_work import MOST_WORK, PATIENT_WORK, seconds, work_of
 from fairbound.reader import Whole, read_whole
+from fairbound.remarks import remarks
 from fairbound.strict import MalformedError, canonical
 
 #: Bits of the ball arithmetic.
 PRECISION = 160
-
-#: A limit, so that a check ends in reasonable time whatever the document.
-MOST_WORK = 50_000_000
 
 
 class Verdict(Enum):
@@ -62,6 +70,8 @@ class Verification:
         What the witness attains, rounded the other way; None if it was not reached.
     checks
         What was checked, in sentences.
+    remarks
+        What a reader should look at although it is no reason to refuse: names that look alike, for example.
     """
 
     verdict: Verdict
@@ -69,6 +79,7 @@ class Verification:
     checked_bound: float | None = None
     witness_value: float | None = None
     checks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -76,8 +87,35 @@ class Verification:
         return self.verdict is Verdict.PROVED
 
 
-def verify(document: str | bytes | dict[str, Any]) -> Verification:
+@dataclass
+class Finding:
+    """What was found of one statement at one radius: a bound that is proved, a value that is attained, or why not."""
+
+    where: str
+    bound: float | None = None
+    value: float | None = None
+    reasons: list[str] = field(default_factory=list)
+    checks: list[str] = field(default_factory=list)
+
+    def __enter__(self) -> None:
+        """Begin a step."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
+        """Note why a step failed instead of ending the check."""
+        if isinstance(error, RefusedError):
+            self.reasons.append(str(error))
+        elif isinstance(error, ArithmeticError | ValueError):  # numbers that no computation can digest
+            self.reasons.append(f"the numbers cannot be evaluated: {error}")
+        else:
+            return False
+        return True
+
+
+def verify(document: str | bytes | dict[str, Any], *, patient: bool = False) -> Verification:
     """Check a certificate or a curve of certificates, given as JSON text or as parsed by ``json.loads``.
+
+    How long that takes is estimated first, and what takes more than about five seconds is refused, so that no
+    document of a stranger keeps the program busy; ``patient`` allows some minutes.
 
     Examples
     --------
@@ -93,223 +131,171 @@ def verify(document: str | bytes | dict[str, Any]) -> Verification:
         whole = read_whole(document)
     except MalformedError as error:
         return Verification(Verdict.NOT_A_CERTIFICATE, (str(error),))
-    work = sum(sum(map(_work, documents)) + sampling_work(documents[0]) for documents in whole.parts)
-    if work > MOST_WORK:
-        return Verification(Verdict.NOT_A_CERTIFICATE, ("the document is too large to be checked in reasonable time",))
+    work = work_of(whole)
+    if work > (PATIENT_WORK if patient else MOST_WORK):
+        cure = "too long" if patient or work > PATIENT_WORK else "allow it with --patient (verify(..., patient=True))"
+        why = f"the check would take {seconds(work)}: {cure}"
+        return Verification(Verdict.NOT_PROVED, (why,))
     before = ctx.prec
     ctx.prec = PRECISION
     try:
-        if whole.metric is None:
-            return _verify_all(whole.parts[0])
-        return _verify_metric(whole)
+        return _verify(whole)
     finally:
         ctx.prec = before
 
 
-def _verify_metric(whole: Whole) -> Verification:
-    """Check all that a metric is the largest (or smallest) of, that nothing is left out, and that the claims follow."""
-    reasons = list(missing_reasons(whole))
-    found = [_verify_all(documents) for documents in whole.parts]
-    for documents, result in zip(whole.parts, found, strict=True):
-        what = describe_objective(documents[0])
-        reasons += [f"{what}: {reason}" for reason in result.reasons]
-    sure = "" if whole.confidence is None else ", together at the claimed confidence"
-    checks = [f"that nothing is left out: {len(found)} statements{sure}, each:"]
-    bounds = [v.checked_bound for v in found if v.checked_bound is not None]
-    values = [v.witness_value for v in found if v.witness_value is not None]
-    worst = min if whole.lower else max
+def _verify(whole: Whole) -> Verification:
+    """Check every statement at every radius, and that nothing is left out; only :func:`_decide` draws conclusions."""
+    first = whole.parts[0][0]
+    reasons: list[str] = []
+    checks = ["the digest of the population's statistics"]
+    digest = hashlib.sha256(canonical(first["population"]).encode()).hexdigest()
+    if first["digest"] != f"sha256:{digest}":
+        reasons.append("the digest does not belong to the statistics of the population")
+    if whole.metric is not None:
+        reasons += missing_reasons(whole)
+        sure = "" if whole.confidence is None else ", together at the claimed confidence"
+        checks.append(f"that nothing is left out: {len(whole.parts)} statements{sure}, each:")
+    found: list[Finding] = []
+    for documents in whole.parts:
+        found += _check_part(documents, "" if whole.metric is None else f"{describe_objective(documents[0])}: ")
+    checks += found[0].checks
+    return _decide(whole, reasons, found, checks)
+
+
+def _decide(whole: Whole, reasons: list[str], found: list[Finding], checks: list[str]) -> Verification:
+    """Draw the conclusion, the only place where a claim is called proved.
+
+    It takes a finding for each statement at each radius, each with a bound and with a value that were checked, and no
+    reason against any of them.
+    """
+    reasons = reasons + [one.where + reason for one in found for reason in one.reasons]
+    incomplete = [one for one in found if (one.bound is None or one.value is None) and not one.reasons]
+    reasons += [f"{one.where}nothing was proved" for one in incomplete]
+    if not found or len(found) != sum(map(len, whole.parts)):
+        reasons.append("not every statement was checked at every radius")
+    bounds = [one.bound for one in found if one.bound is not None]
+    values = [one.value for one in found if one.value is not None]
+    worst = min if whole.lower else max  # of a curve, and of the statements of a metric, the weakest counts
     return Verification(
         Verdict.NOT_PROVED if reasons else Verdict.PROVED,
         tuple(dict.fromkeys(reasons)),
         worst(bounds, default=None),
         worst(values, default=None),
-        (*checks, *found[0].checks),
+        tuple(checks),
+        remarks(whole),
     )
 
 
-def _verify_all(documents: list[dict[str, Any]]) -> Verification:
-    """Check the statistics once, and all claims that rest on them."""
+def _check_part(documents: list[dict[str, Any]], where: str) -> list[Finding]:
+    """Check one statement at all radii: these share one question, so one stand-in serves them all."""
     stand_in: StandIn | None = None
-    reasons: list[str] = []
-    checks = ["the digest of the population's statistics"]
-    first = documents[0]
-    digest = hashlib.sha256(canonical(first["population"]).encode()).hexdigest()
-    if first["digest"] != f"sha256:{digest}":
-        reasons.append("the digest does not belong to the statistics of the population")
-    if first["sampling"] is not None:
-        try:
-            stand_in = checked_stand_in(first)
-            checks += stand_in.checks
-        except RefusedError as refused:
-            return Verification(Verdict.NOT_PROVED, (*reasons, str(refused)), checks=tuple(checks))
-        except (ArithmeticError, ValueError) as error:
-            why = f"the confidence region cannot be evaluated: {error}"
-            return Verification(Verdict.NOT_PROVED, (*reasons, why), checks=tuple(checks))
-    results = [_verify_one(one, stand_in) for one in documents]
-    single = len(results) == 1
-    for document, result in zip(documents, results, strict=True):
-        where = "" if single else f"rho = {document['question']['rho']!r}: "
-        reasons += [where + reason for reason in result.reasons]
-    if not single:
-        checks.append(f"{len(results)} certificates of a curve (not its infeasible radii), each:")
-    bounds = [v.checked_bound for v in results if v.checked_bound is not None]
-    values = [v.witness_value for v in results if v.witness_value is not None]
-    verdict = Verdict.NOT_PROVED if reasons else Verdict.PROVED
-    checks += results[0].checks
-    objective = first["question"]["objective"]
-    worst = min if objective is not None and objective["ratio"] else max  # of a curve the weakest statement counts
-    return Verification(
-        verdict, tuple(reasons), worst(bounds, default=None), worst(values, default=None), tuple(checks)
-    )
+    shared = Finding(where)
+    if documents[0]["sampling"] is not None:
+        with shared:
+            stand_in = checked_stand_in(documents[0])
+            shared.checks += stand_in.checks
+        if stand_in is None:
+            return [Finding(where, reasons=shared.reasons) for _ in documents]
+    if len(documents) > 1:
+        shared.checks.append(f"{len(documents)} certificates of a curve (not its infeasible radii), each:")
+    found = []
+    for document in documents:
+        at = "" if len(documents) == 1 else f"rho = {document['question']['rho']!r}: "
+        one = Finding(where + at, checks=list(shared.checks))
+        _check_one(one, document, stand_in)
+        found.append(one)
+    return found
 
 
-def _verify_one(document: dict[str, Any], stand_in: StandIn | None) -> Verification:
-    """Check a proof and a witness; both refer to the stand-in if there is one."""
-    checked: float | None = None
-    value: float | None = None
-    reasons: list[str] = []
-    checks: list[str] = []
-    claim, question = document["claim"], document["question"]
-    try:
-        population = document["population"] if stand_in is None else stand_in.population
-        tau = 1 - arb(question["rho"]) ** 2 if stand_in is None else stand_in.least_affinity(question["rho"])
-        if question["objective"] is not None:
-            if question["divergence"] != "hellinger":
-                return _verify_mean(document, population, tau)
-            return _verify_compared(document, population, tau)
-        proof, witness = document["proof"], document["witness"]
-        tolerance, other = tolerance_of(question), question["divergence"] != "hellinger"
+def _check_one(found: Finding, document: dict[str, Any], stand_in: StandIn | None) -> None:
+    """Check the proof and the witness of one statement at one radius; both refer to the stand-in if there is one.
+
+    Of two groups a ratio of at least t is proved if the largest ``t mean_a - mean_b`` is not positive; and it is
+    attained if, with the attained ratio for t, that is zero.
+    """
+    claim, question, witness = document["claim"], document["question"], document["witness"]
+    objective = question["objective"]
+    ratio = objective is not None and objective["ratio"]
+    other = question["divergence"] != "hellinger"
+    population = document["population"] if stand_in is None else stand_in.population
+    tau = 1 - arb(question["rho"]) ** 2 if stand_in is None else stand_in.least_affinity(question["rho"])
+    unit: arb | None = None
+    with found:
         if other and (question["base_rate_tolerance"] or question["group_limits"] or question["label_limits"]):
             raise RefusedError("base rates within a tolerance, and linear limits, are for Hellinger balls only")
-        # Without an axis: pieces of group shares, or no pieces at all.
-        case = Case(population, question, proof.get("axis", "label" if other else "group"), tau)
-        try:
-            bounds = _bounds(case, question, proof)
-            checked = rounded_up(proved(case, bounds, claim["bound"], reasons))
-            checks.append(_describe(proof))
-        except RefusedError as refused:
-            reasons.append(str(refused))
-        try:
-            masses = _masses(case, witness, tolerance)
-            if other:
-                value = witness_value_in(case, question, witness, masses, claim["attained"])
-            else:
-                value = witness_value(case, witness, masses, claim["attained"])
-            checks.append(f"the worst-case distribution: {tolerance_words(question)}, limits, distance and loss")
-        except RefusedError as refused:
-            reasons.append(str(refused))
-        if claim["attained"] > claim["bound"]:
-            reasons.append(f"the claimed bound {claim['bound']!r} is below the attained loss {claim['attained']!r}")
-    except RefusedError as refused:
-        reasons.append(str(refused))
-    except (ArithmeticError, ValueError) as error:  # numbers that no computation can digest
-        reasons.append(f"the numbers cannot be evaluated: {error}")
-    verdict = Verdict.NOT_PROVED if reasons else Verdict.PROVED
-    return Verification(verdict, tuple(reasons), checked, value, tuple(checks))
+        case = _case(document, population, tau, claim["bound"] if ratio else 1.0)
+        unit = case.scale
+        if other and isinstance(case, Compared):
+            bounds, needed = mean_excesses(case, question, document["proof"], claim["bound"]), 0.0
+        else:
+            bounds = _bounds(case, question, document["proof"])
+            needed = 0.0 if ratio else claim["bound"]
+        direct = not ratio and not (other and objective is not None)  # pieces bound the claim itself
+        bound = _proved(bounds, needed, case.top if direct else None)
+        found.bound = rounded_up(bound) if direct else claim["bound"]
+        found.checks.append(_describe(document["proof"]))
+    with found:
+        case = _case(document, population, tau, claim["attained"] if ratio else 1.0)
+        masses = product_masses(case, witness) if witness["mass"] is None else table_masses(case, witness)
+        # That a ratio is at most one needs no witness: of two groups one has the smaller mean.
+        attained = claim["attained"] if not ratio else None if claim["attained"] >= 1 else 0.0
+        value = (witness_value_in if other else witness_value)(case, witness, masses, attained)
+        found.value = claim["attained"] if ratio else value
+        of = "loss" if objective is None else "means"
+        found.checks.append(f"the worst-case distribution: {tolerance_words(question)}, limits, distance and {of}")
+    above, below = (claim["attained"], claim["bound"]) if ratio else (claim["bound"], claim["attained"])
+    if above < below:
+        word = "above" if ratio else "below"
+        found.reasons.append(f"the claimed bound {claim['bound']!r} is {word} the attained {claim['attained']!r}")
+    if found.bound is None or found.value is None or unit is None or ratio:
+        return
+    # The witness is one of those that the proof speaks of, so this cannot happen unless one of the two is wrong.
+    if not arb(found.value) <= arb(found.bound) + arb(ROUNDING) * unit:
+        found.reasons.append(
+            f"the proof gives {found.bound!r}, less than the witness attains, {found.value!r}: the set of "
+            "distributions is empty, or nearly so, and nothing can be concluded"
+        )
+
+
+def _case(document: dict[str, Any], population: dict[str, Any], tau: arb, factor: float) -> Case:
+    """Return the question in exact numbers."""
+    question, proof = document["question"], document["proof"]
+    if question["objective"] is not None:
+        return Compared(population, question, tau, arb(factor))
+    # Without an axis: pieces of group shares, or no pieces at all.
+    axis = proof.get("axis", "label" if question["divergence"] != "hellinger" else "group")
+    return Case(population, question, axis, tau)
 
 
 def _bounds(case: Case, question: dict[str, Any], proof: dict[str, Any]) -> list[arb]:
     """Return what the proof proves of each piece."""
     if question["divergence"] != "hellinger":
         return divergence_bounds(case, question, proof)
-    if proof["kind"] == "rates":
-        return rates_bounds(case, proof, tolerance_of(question))
-    if tolerance_of(question) > 0:
+    compared = isinstance(case, Compared)
+    if proof["kind"] == ("rates_means" if compared else "rates"):
+        return means_bounds(case, proof) if isinstance(case, Compared) else rates_bounds(case, proof)
+    if case.tolerance > 0:
         raise RefusedError("the proof is for equal base rates, but the claim is for base rates that may differ")
-    return bounds_of(case, proof)
+    return conditional_bounds(case, proof) if isinstance(case, Compared) else bounds_of(case, proof)
 
 
-def _masses(case: Case, witness: dict[str, Any], tolerance: float) -> dict[tuple[int, int], arb]:
-    """Return the masses of the witness's cells: given, or products of its shares."""
-    return product_masses(case, witness) if witness["mass"] is None else table_masses(case, witness, tolerance)
-
-
-def _means(case: Compared, proof: dict[str, Any], tolerance: float) -> list[arb]:
-    """Return what the proof proves of each piece."""
-    if proof["kind"] == "rates_means":
-        return means_bounds(case, proof, tolerance)
-    if tolerance > 0:
-        raise RefusedError("the proof is for equal base rates, but the claim is for base rates that may differ")
-    return conditional_bounds(case, proof)
-
-
-def _verify_mean(document: dict[str, Any], population: dict[str, Any], tau: arb) -> Verification:
-    """Check a mean given a group, or a comparison of two groups, under a divergence other than Hellinger's."""
-    claim, question = document["claim"], document["question"]
-    checked, value, reasons = check_mean(document, population, tau)
-    checks = [] if checked is None else [_describe(document["proof"])]
-    if value is not None:
-        checks.append(f"the worst-case distribution: {tolerance_words(question)}, limits, distance and means")
-    above, below = claim["bound"], claim["attained"]
-    if above > below if question["objective"]["ratio"] else above < below:
-        reasons.append(f"the claimed bound {above!r} and the attained {below!r} contradict each other")
-    verdict = Verdict.NOT_PROVED if reasons else Verdict.PROVED
-    return Verification(verdict, tuple(reasons), checked, value, tuple(checks))
-
-
-def _verify_compared(document: dict[str, Any], population: dict[str, Any], tau: arb) -> Verification:
-    """Check a mean given a group, or a comparison of two groups.
-
-    A ratio of at least t is proved if the largest ``t mean_a - mean_b`` is not positive; and it is attained if, with
-    the attained ratio for t, that is zero.
-    """
-    claim, question = document["claim"], document["question"]
-    ratio = question["objective"]["ratio"]
-    checked: float | None = None
-    value: float | None = None
-    reasons: list[str] = []
-    checks: list[str] = []
-    claimed = 0.0 if ratio else claim["bound"]
-    tolerance = tolerance_of(question)
-    try:
-        case = Compared(population, question, tau, arb(claim["bound"]) if ratio else arb(1))
-        for number, bound in enumerate(_means(case, document["proof"], tolerance)):
-            bound = bound if ratio else bound.min(case.top)  # noqa: PLW2901 (no mean exceeds the largest ceiling)
-            if not bound <= arb(claimed):
-                reasons.append(f"piece {number} proves only {rounded_up(bound)!r}, more than the {claimed!r} needed")
-            checked = rounded_up(bound) if checked is None else max(checked, rounded_up(bound))
-        checks.append(_describe(document["proof"]))
-        if ratio:
-            checked = None if reasons else claim["bound"]
-    except RefusedError as refused:
-        reasons.append(str(refused))
-    try:
-        if ratio:  # one of two groups has the smaller mean: that a ratio is at most one needs no witness
-            attained = None if claim["attained"] >= 1 else 0.0
-            case = Compared(population, question, tau, arb(claim["attained"]))
-            witness_value(case, document["witness"], _masses(case, document["witness"], tolerance), attained)
-            value = claim["attained"]
-        else:
-            case = Compared(population, question, tau, arb(1))
-            masses = _masses(case, document["witness"], tolerance)
-            value = witness_value(case, document["witness"], masses, claim["attained"])
-        checks.append(f"the worst-case distribution: {tolerance_words(question)}, limits, distance and means")
-    except RefusedError as refused:
-        reasons.append(str(refused))
-    wrong = claim["attained"] < claim["bound"] if ratio else claim["attained"] > claim["bound"]
-    if wrong:
-        reasons.append(
-            f"the claimed bound {claim['bound']!r} and the attained {claim['attained']!r} contradict each other"
-        )
-    verdict = Verdict.NOT_PROVED if reasons else Verdict.PROVED
-    return Verification(verdict, tuple(reasons), checked, value, tuple(checks))
-
-
-def _work(document: dict[str, Any]) -> int:
-    """Return about how many terms have to be evaluated."""
-    proof, population = document["proof"], document["population"]
-    size = len(population["groups"]) * len(population["labels"])
-    atoms = 2 * size
-    knowledge = (document["sampling"] or population)["knowledge"]
-    if knowledge["kind"] == "losses":
-        atoms += sum(2 * len(cell) for row in knowledge["cells"] for cell in row)
-    sides = (document["question"][key] for key in ("group_limits", "label_limits"))
-    limits = sum(len(row) for side in sides if side is not None for row in side["rows"])
-    if proof["kind"] in {"tangent", "divergence_single", "mean_single"}:
-        return atoms + limits
-    if proof["kind"] in {"conditional", "rates_means"}:
-        return 3 * (atoms + limits) * (len(proof["cuts"]) + 1)
-    return sum(atoms * len(leaf["centre"]) + limits for leaf in proof["leaves"])
+def _proved(bounds: list[arb], needed: float, top: arb | None) -> arb:
+    """Return what the bounds of all pieces prove together; refuse if there is none, or if one is not low enough."""
+    if not bounds:
+        raise RefusedError("the proof has no pieces: it proves nothing")
+    if top is not None:
+        bounds = [bound.min(top) for bound in bounds]  # no value exceeds the largest ceiling
+    high = [number for number, bound in enumerate(bounds) if not bound <= arb(needed)]
+    if high:
+        number = max(high, key=lambda n: float(bounds[n].upper()))
+        what = "the multipliers prove" if len(bounds) == 1 else f"leaf {number} proves"
+        excess = float((bounds[number] - arb(needed)).upper())
+        if top is None:
+            raise RefusedError(f"{what} not the claimed bound: {excess:.3g} is left over")
+        only = rounded_up(bounds[number])
+        raise RefusedError(f"{what} only {only!r}, which exceeds the claimed bound by {excess:.3g}")
+    return largest(bounds)
 
 
 def _describe(proof: dict[str, Any]) -> str:

@@ -47,11 +47,6 @@ class Compared(Case):
                 self.lower[cell] = [(p, arb(0)) for p, _ in self.lower[cell]]
                 self.ceiling[cell] = arb(0)
 
-    @property
-    def label_rows(self) -> list[Any]:
-        """The rows of the limits on label shares."""
-        return self.label_limits["rows"] if self.label_limits else []
-
     def sign(self, s: int, y: int) -> int:
         """Return 1 where values are added, -1 where they are subtracted, 0 where they do not count."""
         label = self.objective["label"]

@@ -12,7 +12,6 @@ from typing import Any
 from flint import arb
 
 from fairbound.checker_duality import (
-    ROUNDING,
     Case,
     Inventory,
     RefusedError,
@@ -95,7 +94,7 @@ def leaf_bound(
         raise RefusedError("a piece has no corners")
     level = [sum((c * v for c, v in zip(centre, row, strict=True)), arb(0)) for row in w]
     pulled = support(omega, case.label_skew) if any(leaf["omega"]) else arb(0)
-    ball = lam * (arb(question["rho"]) - REST[divergence])
+    ball = lam * (case.rho - REST[divergence])
     return support(level, case.group_skew) + ball + most + pulled
 
 
@@ -103,23 +102,19 @@ def single_bound(case: Case, question: dict[str, Any], proof: dict[str, Any]) ->
     """Evaluate the bound over the whole ball from any eta and lam > 0."""
     divergence, lam, eta = question["divergence"], _positive(proof["lam"]), arb(proof["eta"])
     total = sum((_expected(case, divergence, cell, eta, lam) for cell in case.upper), arb(0))
-    return eta + lam * (arb(question["rho"]) - REST[divergence]) + total
+    return eta + lam * (case.rho - REST[divergence]) + total
 
 
 def witness_value_in(
-    case: Case,
-    question: dict[str, Any],
-    witness: dict[str, Any],
-    masses: dict[tuple[int, int], arb],
-    attained: float | None,
+    case: Case, witness: dict[str, Any], masses: dict[tuple[int, int], arb], attained: float | None
 ) -> float:
     """Check that the witness is what it claims to be and return its loss, rounded down."""
-    divergence, rho = question["divergence"], arb(question["rho"])
+    divergence = case.divergence
     found = Inventory(case, witness, masses)
     if divergence != "total_variation" and not found.stray.is_zero():
         raise RefusedError("the witness is outside every ball: it has mass where P has none")
     distance = sum((_cost(divergence, p, q) for p, q in found.pairs if not p.is_zero()), found.stray)
-    if not distance <= rho + arb(ROUNDING) * (1 + rho):
-        excess = float((distance - rho).upper())
+    if not distance <= case.rho:
+        excess = float((distance - case.rho).upper())
         raise RefusedError(f"the witness is outside the ball: its distance exceeds the radius by {excess:.3g}")
     return check_attained(case, found.value, attained)

@@ -8,7 +8,9 @@ docs/theory.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from flint import arb, fmpq
@@ -18,6 +20,8 @@ MOST_CORNERS = 64
 MOST_HALVINGS = 400
 
 #: A witness may miss the ball, the limits or unit mass by this much; its affinity and loss are sums of rounded numbers.
+#: Proofs are held to the same, larger set: its members are those that a witness may be. Otherwise a set that is empty
+#: by a hair would have a witness all the same, and multipliers that prove anything of it.
 ROUNDING = fmpq(1, 10**12)
 
 #: The attained value may be understated by this much, relative to the ceiling.
@@ -32,6 +36,14 @@ def rounded_up(ball: arb) -> float:
     """Return a float that is certainly not below the ball, and no larger than need be."""
     value = float(ball.upper())
     return value if arb(value) >= ball else math.nextafter(value, math.inf)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Linear limits on shares in exact numbers: the product with each row is at most so much."""
+
+    rows: list[list[fmpq]]
+    most: list[fmpq]
 
 
 class Case:
@@ -64,16 +76,41 @@ class Case:
                     raise RefusedError("general shifting needs a finite ceiling")
                 self.ceiling[cell] = ceiling
         self.groups, self.labels = (size[1], size[0]) if self.turned else size
-        skews = question["group_skew"], question["label_skew"]
-        self.group_skew, self.label_skew = (skews[1], skews[0]) if self.turned else skews
-        limits = question["group_limits"], question["label_limits"]
-        self.group_limits, self.label_limits = (limits[1], limits[0]) if self.turned else limits
-        self.tau = tau if tau > 0 else arb(0)
+        skews = [None if skew is None else exact(skew) + ROUNDING for skew in _sides(question, "skew", self.turned)]
+        self.group_skew, self.label_skew = skews
+        self.group_limits, self.label_limits = map(_widened, _sides(question, "limits", self.turned))
+        self.tau = (tau - arb(ROUNDING)).max(arb(0))
+        self.rho = arb(question["rho"]) + arb(ROUNDING) * (1 + arb(question["rho"]))
+        self.tolerance, self.divergence = _tolerance(question), question["divergence"]
         self.top = max(self.ceiling.values(), key=lambda c: c.mid())
+        self.scale = max((abs(c) for c in self.ceiling.values()), key=lambda c: c.mid())
 
     def counted(self, masses: dict[tuple[int, int], arb], s: int, y: int) -> arb:
         """How much the mean loss of a cell counts for a Q with these masses."""
         return masses[s, y]
+
+
+def _sides(question: dict[str, Any], what: str, turned: bool) -> list[Any]:
+    """Return what is asked of the shares of groups and of labels, in the order of the proof."""
+    sides = [question[f"group_{what}"], question[f"label_{what}"]]
+    return sides[::-1] if turned else sides
+
+
+def _widened(limits: dict[str, Any] | None) -> Limits | None:
+    """Return linear limits in exact numbers, with the leeway that a witness has."""
+    if limits is None:
+        return None
+    rows = [[exact(v) for v in row] for row in limits["rows"]]
+    pairs = zip(rows, limits["most"], strict=True)
+    return Limits(rows, [exact(most) + ROUNDING * max(map(abs, row)) for row, most in pairs])
+
+
+def _tolerance(question: dict[str, Any]) -> fmpq:
+    """Return by how much base rates may differ: nothing if they are equal, 1 if nothing is asked of them."""
+    if not question["fair"]:
+        return fmpq(1)
+    tolerance = question["base_rate_tolerance"]
+    return fmpq(0) if not tolerance else min(fmpq(1), exact(tolerance) + ROUNDING)
 
 
 def _atoms(
@@ -113,36 +150,40 @@ def _atoms(
     return both, both, top
 
 
-def support(
-    values: list[arb], skew: float | None, limits: dict[str, Any] | None = None, mu: Sequence[float] = ()
-) -> arb:
+def support(values: list[arb], skew: fmpq | None, limits: Limits | None = None, mu: Sequence[float] = ()) -> arb:
     """Return an upper bound of the largest <share, values> (section 5); all mu >= 0 and all t >= mean are valid."""
     price = arb(0)
     if limits is not None:
         if any(v < 0 for v in mu):
             raise RefusedError("the multipliers are not feasible: those of the limits on shares must be >= 0")
         values = list(values)
-        for weight, row, right in zip(mu, limits["rows"], limits["most"], strict=True):
+        for weight, row, right in zip(mu, limits.rows, limits.most, strict=True):
             if weight:
-                values = [v - arb(weight) * arb(a) for v, a in zip(values, row, strict=True)]
+                values = [v - arb(weight) * arb(a) if a != 0 else v for v, a in zip(values, row, strict=True)]
                 price += arb(weight) * arb(right)
     return price + _skew_support(values, skew)
 
 
-def _skew_support(values: list[arb], skew: float | None) -> arb:
+def _skew_support(values: list[arb], skew: fmpq | None) -> arb:
     """The same where only differences of shares are limited."""
-    most = values[0]
-    for value in values[1:]:
-        most = most.max(value)
+    most = largest(values)
     if skew is None:
         return most
     mean = sum(values, arb(0)) / len(values)
+    # The least total is where about 1 / skew of the values lie above the level; which one it is, floats may say.
+    order = sorted(range(len(values)), key=lambda i: float(values[i].mid()), reverse=True)
+    place = len(values) if skew * len(values) <= 1 else int(1 / skew)
     best = most
-    for start in [mean, *values]:
+    for start in [mean, *(values[i] for i in order[max(0, place - 1) : place + 2])]:
         level = start.max(mean)
         total = level + arb(skew) * sum(((v - level).max(arb(0)) for v in values), arb(0))
         best = best.min(total)
     return best
+
+
+def largest(values: Iterable[arb]) -> arb:
+    """Return the largest of some balls."""
+    return reduce(lambda most, value: most.max(value), values)
 
 
 def bounds_of(case: Case, proof: dict[str, Any]) -> list[arb]:
@@ -154,21 +195,6 @@ def bounds_of(case: Case, proof: dict[str, Any]) -> list[arb]:
     if proof["kind"] != "partition":
         raise RefusedError(f"a proof of the kind {proof['kind']} is not one for Hellinger balls")
     return [_piece_bound(case, leaf, piece) for leaf, piece in pieces(case, proof)]
-
-
-def proved(case: Case, bounds: list[arb], claimed: float, reasons: list[str]) -> arb:
-    """Return what the bounds of all pieces prove; name every piece that does not reach the claim."""
-    most = None
-    for number, bound in enumerate(bounds):
-        bound = bound.min(case.top)  # noqa: PLW2901 (no loss exceeds the largest ceiling)
-        if not bound <= arb(claimed):
-            where = "the multipliers prove" if len(bounds) == 1 else f"leaf {number} proves"
-            excess = float((bound - arb(claimed)).upper())
-            reasons.append(f"{where} only {rounded_up(bound)!r}, which exceeds the claimed bound by {excess:.3g}")
-        most = bound if most is None else most.max(bound)
-    if most is None:
-        raise RefusedError("the proof has no leaves")
-    return most
 
 
 def gain(case: Case, level: arb, total: arb | None) -> arb:
@@ -207,12 +233,12 @@ def least_shares(case: Case) -> list[fmpq]:
     size = case.labels
     least, most = [fmpq(0)] * size, [fmpq(1)] * size
     if case.label_skew is not None:
-        least = [max(fmpq(0), (1 - (size - 1) * exact(case.label_skew)) / size)] * size
-    limits = case.label_limits or {"rows": [], "most": []}
-    for row, right in zip(limits["rows"], limits["most"], strict=True):
-        entries, end = [exact(v) for v in row], exact(right)
-        for i, own in enumerate(entries):
-            other = min(entries[:i] + entries[i + 1 :])
+        least = [max(fmpq(0), (1 - (size - 1) * case.label_skew) / size)] * size
+    limits = case.label_limits or Limits([], [])
+    for row, end in zip(limits.rows, limits.most, strict=True):
+        first, second = sorted(row)[:2]
+        for i, own in enumerate(row):
+            other = second if own == first else first  # the least of the others
             if own > other:
                 most[i] = min(most[i], max(fmpq(0), (end - other) / (own - other)))
             elif own < other:
@@ -320,15 +346,13 @@ class Inventory:
             self.value += much * arb(unseen) / total * case.ceiling[s, y]
 
 
-def check_shares(
-    name: str, given: list[float], shares: list[arb], skew: float | None, limits: dict[str, Any] | None
-) -> None:
-    """Check that the witness's shares of one side obey the limits."""
-    if skew is not None and not max(given) - min(given) <= skew + float(ROUNDING):
+def check_shares(name: str, shares: list[arb], skew: fmpq | None, limits: Limits | None) -> None:
+    """Check that the witness's shares of one side, which add up to one, obey the limits."""
+    if skew is not None and not largest(shares) + largest(-v for v in shares) <= arb(skew):
         raise RefusedError(f"the witness's {name} breaks the skew limit")
-    for row, most in zip(*(limits["rows"], limits["most"]) if limits else ((), ()), strict=True):
-        product = sum((arb(a) * v for a, v in zip(row, shares, strict=True)), arb(0))
-        if not product <= arb(most) + arb(ROUNDING) * max(map(abs, row)):
+    for row, most in zip(limits.rows, limits.most, strict=True) if limits else ():
+        product = sum((arb(a) * v for a, v in zip(row, shares, strict=True) if a != 0), arb(0))
+        if not product <= arb(most):
             raise RefusedError(f"the witness's {name} breaks a limit on the shares")
 
 
@@ -345,7 +369,7 @@ def product_masses(case: Case, witness: dict[str, Any]) -> dict[tuple[int, int],
         if not abs(total - 1) <= arb(ROUNDING):
             raise RefusedError(f"the witness's {name} does not add up to one")
         shares.append([v / total for v in values])
-        check_shares(name, witness[name], shares[-1], skew, limits)
+        check_shares(name, shares[-1], skew, limits)
     return {(s, y): shares[0][s] * shares[1][y] for s, y in case.lower}
 
 
@@ -368,7 +392,7 @@ def witness_value(
     """Check that the witness is what it claims to be and return its loss, rounded down (section 7)."""
     found = Inventory(case, witness, masses)
     overlap = sum(((p * q).sqrt() for p, q in found.pairs if not q.is_zero()), arb(0))
-    if not overlap >= case.tau - arb(ROUNDING):
+    if not overlap >= case.tau:
         missing = float((case.tau - overlap).upper())
         raise RefusedError(
             f"the witness is outside the ball: its affinity misses what the radius asks for by {missing:.3g}"

@@ -16,56 +16,23 @@ from typing import Any
 from flint import arb
 
 from fairbound.checker_conditional import Compared
-from fairbound.checker_divergence import leaf_bound, single_bound, witness_value_in
-from fairbound.checker_duality import Case, RefusedError, pieces, product_masses, rounded_up
-from fairbound.checker_rates import table_masses, tolerance_of
+from fairbound.checker_divergence import leaf_bound, single_bound
+from fairbound.checker_duality import Case, RefusedError, largest, pieces
 
 Cell = tuple[int, int]
 
 
-def check_mean(
-    document: dict[str, Any], population: dict[str, Any], tau: arb
-) -> tuple[float | None, float | None, list[str]]:
-    """Return the bound if it is proved, the value of the witness if it is what it claims to be, and what is wrong."""
-    claim, question = document["claim"], document["question"]
-    ratio = question["objective"]["ratio"]
-    reasons: list[str] = []
-    value: float | None = None
-    if question["base_rate_tolerance"] or question["group_limits"] or question["label_limits"]:
-        raise RefusedError("base rates within a tolerance, and linear limits, are for Hellinger balls only")
+def mean_excesses(case: Compared, question: dict[str, Any], proof: dict[str, Any], claimed: float) -> list[arb]:
+    """Return for each leaf a number that is not positive if it proves that the mean is at most what is claimed."""
     if question["objective"]["minus"] is not None and not question["fair"]:
         raise RefusedError("comparisons of groups need equal base rates here")
-    try:
-        case = Compared(population, question, tau, arb(claim["bound"]) if ratio else arb(1))
-        mean = arb(0) if ratio else arb(claim["bound"])
-        for number, excess in enumerate(_excesses(case, question, document["proof"], mean)):
-            if not excess <= 0:
-                reasons.append(f"leaf {number} does not prove the claimed bound: {rounded_up(excess):.3g} is left over")
-    except RefusedError as refused:
-        reasons.append(str(refused))
-    checked = None if reasons else claim["bound"]
-    try:
-        # That a ratio is at most one needs no witness: of two groups one has the smaller mean.
-        attained = claim["attained"] if not ratio else None if claim["attained"] >= 1 else 0.0
-        case = Compared(population, question, tau, arb(claim["attained"]) if ratio else arb(1))
-        witness = document["witness"]
-        given = witness["mass"] is not None
-        masses = table_masses(case, witness, tolerance_of(question)) if given else product_masses(case, witness)
-        value = witness_value_in(case, question, witness, masses, attained)
-        value = claim["attained"] if ratio else value
-    except RefusedError as refused:
-        reasons.append(str(refused))
-    return checked, value, reasons
-
-
-def _excesses(case: Compared, question: dict[str, Any], proof: dict[str, Any], mean: arb) -> list[arb]:
-    """Return for each leaf a number that is not positive if it proves that the mean is at most ``mean``."""
+    mean = arb(0) if question["objective"]["ratio"] else arb(claimed)
     kind = "mean_partition" if question["fair"] else "mean_single"
     compares = proof["kind"] == "difference_partition" and question["fair"] and case.objective["minus"] is not None
     if proof["kind"] != kind and not compares:
         raise RefusedError(f"a proof of the kind {proof['kind']} does not answer this question; it takes a {kind}")
     plain, relaxed = _less(case, mean), _relaxed(case, question)
-    most = _most(list(relaxed.ceiling.values()))
+    most = largest(list(relaxed.ceiling.values()))
     if not question["fair"]:
         if proof["relaxed"]:  # no mean exceeds the largest value there is
             return [most - mean]
@@ -91,9 +58,9 @@ def _differences(
     """Return the same of a proof in pieces of the group shares; ``relaxed`` has been turned already."""
     if proof["axis"] != "group":
         raise RefusedError("a comparison of groups inside their cells takes pieces of the group shares")
-    largest = {cell: _largest(case, question, cell) for cell in case.upper if case.sign(*cell)}
-    most = _most(list(relaxed.ceiling.values()))
-    alone = {sign: _turned(_alone(case, sign, largest, mean)) for sign in (1, -1)}
+    tops = {cell: _largest(case, question, cell) for cell in case.upper if case.sign(*cell)}
+    most = largest(list(relaxed.ceiling.values()))
+    alone = {sign: _turned(_alone(case, sign, tops, mean)) for sign in (1, -1)}
     found = []
     for leaf, piece in pieces(relaxed, proof):
         if leaf["plus_relaxed"] and leaf["minus_relaxed"]:
@@ -113,12 +80,12 @@ def _weighed(case: Compared, mean: arb, shares: list[arb]) -> Case:
     return _turned(_changed(case, lambda value, cell: times[case.sign(*cell)] * (value - less[case.sign(*cell)])))
 
 
-def _alone(case: Compared, sign: int, largest: dict[Cell, arb], mean: arb) -> Case:
+def _alone(case: Compared, sign: int, tops: dict[Cell, arb], mean: arb) -> Case:
     """Return the values of one group, with the most that the other one's cells of the same label add, less a mean."""
     other = case.objective["minus" if sign > 0 else "plus"]
     return _changed(
         case,
-        lambda value, cell: value + largest[other, cell[1]] - mean if case.sign(*cell) == sign else arb(0),
+        lambda value, cell: value + tops[other, cell[1]] - mean if case.sign(*cell) == sign else arb(0),
     )
 
 
@@ -140,10 +107,11 @@ def _relaxed(case: Compared, question: dict[str, Any]) -> Case:
 
     Without equal base rates, and for means over the rows of some labels, all have the largest one of them.
     """
-    largest = {cell: _largest(case, question, cell) for cell in case.upper if case.sign(*cell)}
-    labels = sorted({y for _, y in largest})
-    by_label = {y: sum((v for (_, at), v in largest.items() if at == y), arb(0)) for y in labels}
-    worst = _most(list(by_label.values()))
+    tops = {cell: _largest(case, question, cell) for cell in case.upper if case.sign(*cell)}
+    by_label = dict.fromkeys(sorted({y for _, y in tops}), arb(0))
+    for (_, y), top in tops.items():
+        by_label[y] += top
+    worst = largest(list(by_label.values()))
     alike = case.objective["label"] is not None or not question["fair"]
     made = copy(case)
     made.ceiling = {(s, y): worst if alike else by_label[y] for s, y in case.upper}
@@ -159,14 +127,7 @@ def _largest(case: Compared, question: dict[str, Any], cell: Cell) -> arb:
     values = [value for p, value in case.upper[cell] if not p.is_zero()]
     if question["divergence"] == "total_variation" or not values:
         values.append(case.ceiling[cell])
-    return _most(values)
-
-
-def _most(values: list[arb]) -> arb:
-    most = values[0]
-    for value in values[1:]:
-        most = most.max(value)
-    return most
+    return largest(values)
 
 
 def _turned(case: Case) -> Case:

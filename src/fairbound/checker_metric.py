@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import permutations
+from itertools import islice, permutations
 from typing import Any
 
-from fairbound.reader import Whole
+from fairbound.reader import SELECTED, Whole
 from fairbound.strict import canonical
-
-#: The value of rows that a metric of predictions looks at.
-SELECTED = "selected"
 
 #: Means given the group; differences, and ratios, between two groups; among the rows of the positive label or others.
 OF_GROUPS = {"group_loss": False, "selection_rate": True, "cell_loss": False}
@@ -37,12 +34,9 @@ def missing_reasons(whole: Whole) -> Iterator[str]:
     if expected is None:
         yield f"the metric {str(name)[:60]!r} cannot be asked of this population"
         return
-    for number in range(len(whole.claims)):  # of every radius, not of the first alone
-        if [documents[number]["question"]["objective"] for documents in whole.parts] != expected:
-            yield "the statements are not those that the metric is made of"
-    asked = {canonical({**d["question"], "objective": None, "rho": None}) for part in whole.parts for d in part}
-    if len(asked) > 1:
-        yield "the statements answer different questions"
+    made = [documents[0]["question"]["objective"] for documents in whole.parts]  # the same at every radius
+    if list(islice(expected, len(made) + 1)) != made:
+        yield "the statements are not those that the metric is made of"
     levels = [documents[0]["question"]["confidence"] for documents in whole.parts]
     if any((level is None) != (whole.confidence is None) for level in levels):
         yield "a confidence is claimed of statements that know nothing of a sample, or the other way round"
@@ -51,8 +45,6 @@ def missing_reasons(whole: Whole) -> Iterator[str]:
     worst = min if whole.lower else max
     for number, claim in enumerate(whole.claims):
         parts = [documents[number] for documents in whole.parts]
-        if len({d["question"]["rho"] for d in parts}) > 1:
-            yield "the statements of a point have different radii"
         bound, attained = (worst(d["claim"][key] for d in parts) for key in ("bound", "attained"))
         if claim["bound"] > bound if whole.lower else claim["bound"] < bound:
             yield f"the claimed bound {claim['bound']!r} does not follow: the worst statement gives {bound!r}"
@@ -60,8 +52,8 @@ def missing_reasons(whole: Whole) -> Iterator[str]:
             yield f"the attained value {claim['attained']!r} is not that of any statement; the worst is {attained!r}"
 
 
-def _expected(name: Any, group: Any, population: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """Return the objectives that a metric is made of; None if it makes no sense here."""
+def _expected(name: Any, group: Any, population: dict[str, Any]) -> Iterator[dict[str, Any]] | None:
+    """Return the objectives that a metric is made of, of which there may be millions; None if it makes no sense."""
     groups = range(len(population["groups"]))
     if name not in OF_GROUPS and name not in OF_PAIRS:
         return None
@@ -73,7 +65,7 @@ def _expected(name: Any, group: Any, population: dict[str, Any]) -> list[dict[st
     if name in OF_GROUPS:
         chosen = [s for s in groups if group is None or canonical(population["groups"][s]) == canonical(group)]
         labels = range(len(population["labels"])) if name == "cell_loss" else [None]
-        return [_objective(s, None, y, True, False) for y in labels for s in chosen] or None
+        return (_objective(s, None, y, True, False) for y in labels for s in chosen) if chosen else None
     _, kinds, ratio = OF_PAIRS[name]
     label = None
     if any(where == "positive" for where, _ in kinds):
@@ -81,11 +73,11 @@ def _expected(name: Any, group: Any, population: dict[str, Any]) -> list[dict[st
         if canonical(population["positive"]) not in names:
             return None
         label = names.index(canonical(population["positive"]))
-    return [
+    return (
         _objective(a, b, None if where is None else label, inside, ratio)
         for where, inside in kinds
         for a, b in permutations(groups, 2)
-    ]
+    )
 
 
 def _objective(plus: int, minus: int | None, label: int | None, inside: bool, ratio: bool) -> dict[str, Any]:

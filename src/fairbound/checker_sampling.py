@@ -17,14 +17,8 @@ from typing import Any
 from flint import arb
 
 from fairbound.checker_duality import RefusedError
-from fairbound.checker_sphere import (
-    SLABS,
-    affinity_of_classes,
-    affinity_of_masses,
-    budget,
-    error_of_each,
-    is_upper_limit,
-)
+from fairbound.checker_sphere import affinity_of_classes, affinity_of_masses, budget, error_of_each, is_upper_limit
+from fairbound.reader import TWO_VALUED
 
 #: Many-valued losses count at the edges of this many fixed bins.
 BINS = 4096
@@ -35,16 +29,10 @@ EDGE_ROUNDING = 1e-12
 #: Random numbers that are drawn anew at most.
 MOST_DRAWS = 20_000_000
 
-#: What a node of the tree costs in a slab, in units of the checker's work.
-NODE_WORK = 40
-
 #: How much the probability of rounding up is raised, so that float arithmetic does not lower it, or lowered where
 #: losses are subtracted: there random numbers, which are multiples of ``STEP``, have to be allowed for too (section 2).
 STEP = 2.0**-53
 RAISED, LOWERED = 1.0 + 8.0 * STEP, 1.0 - 8.0 * STEP
-
-#: Names of losses that have nothing between 0 and the ceiling.
-TWO_VALUED = ("zero_one", "selected")
 
 #: The part of the error probability for the masses under sensitive shifting (section 5), and all of it.
 MASS_PART, WHOLE = 1, 8
@@ -66,16 +54,6 @@ class StandIn:
         near = 1 - arb(rho) ** 2
         sines = (1 - near) * (1 + near) * (1 - self.affinity) * (1 + self.affinity)
         return near * self.affinity - sines.max(arb(0)).sqrt()
-
-
-def sampling_work(document: dict[str, Any]) -> int:
-    """Return about how much work it is to check the region, in units of the checker's work."""
-    sampling = document["sampling"]
-    if sampling is None or sampling["counts"] is None:
-        return 0
-    cells = len(sampling["counts"]) * len(sampling["counts"][0])
-    nodes = cells * (len(sampling["losses"]) + 2 * cells.bit_length())
-    return NODE_WORK * nodes * (SLABS if document["question"]["shift"] == "general" else 2)
 
 
 def checked_stand_in(document: dict[str, Any]) -> StandIn:
@@ -124,11 +102,6 @@ def _check_rows(population: dict[str, Any], question: dict[str, Any]) -> None:
                 raise RefusedError("a confidence needs whole numbers of rows in all bins and cells")
     if sum(map(sum, population["weight"])) != population["rows"]:
         raise RefusedError("the numbers of rows of the cells do not add up to the number of rows")
-    ends = {0, population["ceiling"]}
-    if population["loss"] in TWO_VALUED and any(
-        b[0] != b[1] or b[1] not in ends for row in population["knowledge"]["cells"] for bins in row for b in bins
-    ):
-        raise RefusedError(f"a loss called {population['loss']!r} is 0 or the ceiling, and nothing between")
 
 
 def _check_sphere(
@@ -338,19 +311,29 @@ def _moments(bins: list[list[float]], rows: int) -> tuple[arb, arb]:
 def _box_affinity(rows: list[int], width: arb) -> arb:
     """Return the least affinity of the sample's masses and any that differ by at most ``width`` in every cell.
 
-    Every nu gives a lower bound; the slopes at which one end of an interval gives way to the other are tried.
+    Every nu gives a lower bound.
     """
     total = sum(rows)
     ends = []
     for count in rows:
         share = arb(count) / total
         ends.append((share, (share - width).max(arb(0)), (share + width).min(arb(1))))
-    slopes = [share.sqrt() / (low.sqrt() + high.sqrt()) for share, low, high in ends]
-    middle = sorted(slopes, key=lambda v: float(v.mid()))
+    numbers = [(float(a.mid()), float(b.mid()), float(c.mid())) for a, b, c in ends]
+
+    def about(nu: float) -> float:  # concave in nu; floats only choose it
+        terms = (min(math.sqrt(p * a) - nu * a, math.sqrt(p * b) - nu * b) for p, a, b in numbers)
+        return nu + math.fsum(terms)
+
+    # The maximum is at a slope at which one end of an interval gives way to the other.
+    slopes = sorted({math.sqrt(p) / (math.sqrt(a) + math.sqrt(b)) for p, a, b in numbers})
+    low, high = 0, len(slopes) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if about(slopes[middle]) < about(slopes[middle + 1]) else (low, middle)
     best = arb(0)
-    for nu in middle:
+    for nu in map(arb, slopes[max(0, low - 1) : low + 2]):
         value = nu
-        for share, low, high in ends:
-            value += ((share * low).sqrt() - nu * low).min((share * high).sqrt() - nu * high)
+        for share, least, most in ends:
+            value += ((share * least).sqrt() - nu * least).min((share * most).sqrt() - nu * most)
         best = best.max(value)
     return best

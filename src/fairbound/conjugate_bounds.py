@@ -11,16 +11,20 @@ from fairbound.arrays import Floats
 from fairbound.bounds import LEAST, MOST, PROBABILITY_ROUNDINGS
 from fairbound.divergences import Divergence
 from fairbound.problem import Problem
-from fairbound.rounding import margin, raised
+from fairbound.rounding import LEEWAY, margin, raised
 
 #: What the rounding of a vertex, and of its product with a number, may come to.
 VERTEX_ROUNDINGS = 12
 
 
 def _certified(divergence: Divergence, rho: Floats, lam: Floats, level: Floats, total: Floats) -> Floats:
-    """Return ``level + lam (rho - rest) + total`` rounded up; ``level`` and ``total`` are upper bounds already."""
+    """Return ``level + lam (rho - rest) + total`` rounded up; ``level`` and ``total`` are upper bounds already.
+
+    The ball is the larger one that allows for rounding in worst cases.
+    """
+    rho = rho + LEEWAY * (1.0 + rho)
     ball = lam * (rho - divergence.rest)
-    return level + ball + total + margin(np.abs(level) + lam * (rho + divergence.rest) + np.abs(total), 6)
+    return level + ball + total + margin(np.abs(level) + lam * (rho + divergence.rest) + np.abs(total), 12)
 
 
 def moving_bound(

@@ -32,7 +32,7 @@ from fairbound.proof import (
     TangentProof,
 )
 from fairbound.reader_proofs import CONDITIONAL, RATES_LEAF, RATES_MEANS
-from fairbound.regions import StandIn
+from fairbound.regions import StandIn, region_sentences
 from fairbound.sample import Sample
 from fairbound.strict import canonical
 from fairbound.witness import Witness
@@ -133,13 +133,16 @@ def write_sampling(stand_in: StandIn, region: str) -> dict[str, Any]:
     }
 
 
-def read_sampling(document: dict[str, Any], population: Population) -> StandIn:
-    """Read what takes P's place."""
+def read_sampling(document: dict[str, Any], population: Population, question: dict[str, Any]) -> StandIn:
+    """Read what takes P's place; what is said of the region is worded from the question that was read."""
     known = replace(population, weight=_floats(document["weight"]), knowledge=_read_knowledge(document["knowledge"]))
     sample = None
     if document["counts"] is not None:
         sample = Sample(_floats(document["counts"]), _floats(document["losses"]), document["seed"])
-    return StandIn(known, float(document["affinity"]), sample, ())
+    about, error = question["objective"], 1.0 - question["confidence"]
+    subtracts = about is not None and about["minus"] is not None
+    said = region_sentences(document["region"], error, question["shift"], population, sample, subtracts=subtracts)
+    return StandIn(known, float(document["affinity"]), sample, said)
 
 
 def write_limits(limits: Limits | None) -> dict[str, Any] | None:

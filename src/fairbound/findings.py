@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +17,7 @@ from fairbound.errors import InputError
 from fairbound.marginals import MarginalSet
 from fairbound.nearest import nearest_shares
 from fairbound.nearest_product import nearest_product
-from fairbound.population import Population
-from fairbound.question import without_variance
+from fairbound.population import Population, without_variance
 from fairbound.rates_nearest import nearest_rates
 from fairbound.reader import is_curve
 
@@ -94,12 +92,6 @@ def examine(source: object) -> Findings:
         infeasible = tuple(sorted(float(rho) for rho in whole.rho[~whole.feasible]))
     else:
         certificates, infeasible = (Certificate.from_json(document),), ()
-    if len({_question(c) for c in certificates}) > 1:
-        message = (
-            "the certificates of the curve answer different questions (shift, support, limits or base rates): report "
-            "each alone"
-        )
-        raise InputError(message)
     distance = _least_radius(certificates[0])
     doubts = [
         f"The document calls rho = {radius_down(rho)} infeasible, but there is something to certify from "
@@ -130,11 +122,6 @@ def _least_radius(c: Certificate) -> float:
         rates = BaseRates(groups.size, labels, c.condition.largest_difference)
         near = nearest_rates(mass, groups, rates).distance
     return near if c.stand_in is None else c.stand_in.least_radius(near)
-
-
-def _question(c: Certificate) -> tuple[Hashable, ...]:
-    limits = c.group_skew, c.label_skew, c.group_limits, c.label_limits
-    return c.divergence, c.shift, c.support, c.empty_cells, *limits, c.condition, c.assumptions
 
 
 def counts_rows(population: Population) -> bool:

@@ -21,7 +21,7 @@ from fairbound.arrays import Floats
 from fairbound.interior import ACTIVE, Interior, find_interior
 from fairbound.limited import RowTerm
 from fairbound.limits import Limits
-from fairbound.rounding import UNIT, margin, raised
+from fairbound.rounding import LEEWAY, UNIT, margin, raised
 
 #: Added to products of multipliers, so that terms lost by underflow cannot make them too small.
 LEAST = 1e-280
@@ -77,18 +77,27 @@ class MarginalSet:
         return RowTerm(self.limits.matrix, self.limits.right + max(0.0, WIDENED - self.interior.slack), shares)
 
     @cached_property
+    def allowed(self) -> tuple[float | None, Floats]:
+        """The skew limit and the right sides of the rows that bounds hold for: the leeway is added, and rounding."""
+        skew = None if self.skew is None else self.skew + LEEWAY + 4 * UNIT
+        if self.limits is None:
+            return skew, np.zeros(0)
+        size = np.abs(self.limits.matrix).max(axis=1)
+        return skew, self.limits.right + LEEWAY * size + 4 * UNIT * (np.abs(self.limits.right) + LEEWAY)
+
+    @cached_property
     def floors(self) -> Floats:
         """Return for each share a number that it has at least in every member of the set, rounded down.
 
         Each row bounds each share: ``<a, m> >= a_i m_i + (1 - m_i) l`` if l is the least of the other entries. And a
         share is at least what the others' largest shares leave of one.
         """
-        size, skew = self.size, self.skew
+        size, (skew, right) = self.size, self.allowed
         least = np.zeros(size) if skew is None else np.full(size, max(0.0, (1.0 - (size - 1) * skew) / size))
         if self.limits is not None:
             most = np.ones(size)
             for i in range(size):
-                own, right = self.limits.matrix[:, i], self.limits.right
+                own = self.limits.matrix[:, i]
                 other = np.delete(self.limits.matrix, i, axis=1).min(axis=1)
                 above, below = own > other, own < other
                 with np.errstate(over="ignore"):
@@ -118,7 +127,7 @@ class MarginalSet:
         """
         if self.limits is None or mu is None:
             return self._support(value)
-        matrix, right = self.limits.matrix, self.limits.right
+        matrix, right = self.limits.matrix, self.allowed[1]
         count = len(right)
         moved = value - mu @ matrix
         moved = moved + margin(np.abs(value) + mu @ np.abs(matrix), count + 2) + LEAST
@@ -132,13 +141,14 @@ class MarginalSet:
 
     def _support(self, value: Floats) -> Floats:
         """Bound the products with shares that obey the skew limit."""
-        if self.skew is None:
+        skew = self.allowed[0]
+        if skew is None:
             return value.max(axis=-1)
         mean = value.mean(axis=-1, keepdims=True)
         mean = mean + margin(np.abs(value).sum(axis=-1, keepdims=True), self.size)
         levels = np.concatenate([mean, np.maximum(value, mean)], axis=-1)
         excess = np.maximum(value[..., None, :] - levels[..., None], 0.0).sum(axis=-1)
-        totals = levels + raised(self.skew * excess, self.size + 4)
+        totals = levels + raised(skew * excess, self.size + 4)
         totals = totals + margin(np.abs(totals), 2)
         return np.minimum(totals.min(axis=-1), value.max(axis=-1))
 

@@ -14,7 +14,7 @@ from fairbound.cells import Categories, check_mass, check_names, encode_labels, 
 from fairbound.columns import Missing, ProbabilityColumns, read_columns
 from fairbound.errors import InputError, listed
 from fairbound.estimators import model_values
-from fairbound.knowledge import Knowledge, LossTable, MeanOnly, mean_atoms
+from fairbound.knowledge import Knowledge, LossTable, MeanAndVariance, MeanOnly, mean_atoms
 from fairbound.limits import Limits
 from fairbound.losses import Loss, find_loss
 from fairbound.marginals import MarginalSet
@@ -448,3 +448,9 @@ class Population:
             upper, lower = self.knowledge.atoms(self.mass, self.ceiling)
             top = self.knowledge.largest
         return Problem(upper, lower, np.where(empty, self.ceiling, top) if empty.any() else top, False, groups, labels)
+
+
+def without_variance(population: Population) -> Population:
+    """Forget the variances: the worst law with a mean and a variance is not known for total variation."""
+    known = population.knowledge
+    return replace(population, knowledge=MeanOnly(known.mean)) if isinstance(known, MeanAndVariance) else population

@@ -21,9 +21,9 @@ from fairbound.nearest import NearestFair, nearest_shares
 from fairbound.nearest_product import nearest_product, with_every_share
 from fairbound.objective import Objective
 from fairbound.orientation import oriented_stand_in
-from fairbound.population import Population
+from fairbound.population import Population, without_variance
 from fairbound.problem import Problem
-from fairbound.question import DivergenceName, EmptyCells, Question, Shift, Support, allowed_rates, without_variance
+from fairbound.question import DivergenceName, EmptyCells, Question, Shift, Support, allowed_rates
 from fairbound.rates_answers import rates_budget
 from fairbound.rates_nearest import NearestRates, nearest_rates
 from fairbound.regions import Region, StandIn, check_sample, find_region, read_confidence

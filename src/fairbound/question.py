@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -12,27 +12,22 @@ from fairbound.answer import Answer
 from fairbound.arrays import Floats
 from fairbound.base_rates import BaseRates
 from fairbound.certificate import Certificate
-from fairbound.chance import draw_sentence
 from fairbound.comparing import Compared, compare
 from fairbound.conditions import Condition
 from fairbound.divergence_search import DivergenceSearch
 from fairbound.divergences import HELLINGER, TOTAL_VARIATION, Divergence
 from fairbound.general_answers import general_answers
-from fairbound.knowledge import MeanAndVariance, MeanOnly
-from fairbound.limits import limit_sentences
 from fairbound.mean_answers import DivergenceMeans
-from fairbound.metrics import objective_sentence
 from fairbound.nearest import NearestFair
 from fairbound.objective import Objective
-from fairbound.population import Population
+from fairbound.population import Population, without_variance
 from fairbound.problem import Problem
 from fairbound.proof import Axis
 from fairbound.rates_answers import rates_answers
 from fairbound.rates_nearest import NearestRates
 from fairbound.ratios import attained_ratio
-from fairbound.regions import StandIn, small_cells
+from fairbound.regions import StandIn
 from fairbound.search import Search
-from fairbound.wording import wording
 
 EQUAL = Condition()
 
@@ -193,7 +188,6 @@ class Question:
             empty_cells=self.empty_cells,
             tol=self.tol,
             witness=answer.witness,
-            assumptions=self.assumptions,
             population=self.population,
             proof=answer.proof,
             confidence=self.confidence,
@@ -207,78 +201,7 @@ class Question:
             base_rate_tolerance=self.condition.tolerance,
         )
 
-    @cached_property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the bound rests on."""
-        said = wording(self.population)
-        known = self.population if self.stand_in is None else self.stand_in.population
-        if self.divergence is TOTAL_VARIATION:
-            known = without_variance(known)
-        sentences = [
-            self.condition.covered(self.divergence.words),
-            known.describe(self.shift),
-        ]
-        if self.objective is not None:
-            sentences.insert(1, objective_sentence(self.population, self.objective))
-        if self.shift == "sensitive":
-            sentences.append(
-                "Sensitive shifting: inside each cell of group and label Q equals P; only the masses of the cells move."
-            )
-        elif self.support == "observed":
-            only = f"Q puts mass only on {said.values} that were observed in the same cell"
-            sentences.append(f"General shifting, and {only}.")
-        else:
-            sentences.append(
-                f"General shifting: Q may differ from P inside the cells too; no {said.value} exceeds the ceiling of "
-                f"{self.population.ceiling:g}."
-            )
-        if not self.divergence.escapes:
-            sentences.append(
-                f"A finite {self.divergence.words} leaves Q no mass where P has none: what does not occur in P, be it "
-                "a loss in a cell or a whole cell, does not occur in Q."
-            )
-        empty = self.population.empty_cells
-        if empty:
-            names = ", ".join(f"({g!r}, {y!r})" for g, y in empty[:20])
-            names += f" and {len(empty) - 20} more" if len(empty) > 20 else ""
-            worst = f"{said.worst}, the ceiling" if self.objective is None else "worst value that there can be"
-            given = f"are given the {worst}" if self.divergence.escapes else "have no mass in Q"
-            sentences.append(f"Cells without data {given}: {names}.")
-        excluded = self.population.excluded_rows
-        if excluded:
-            rows = "was 1 row" if excluded == 1 else f"were {excluded} rows"
-            sentences.append(f"Left out of P {rows} in which a value was missing.")
-        for name, skew in (("group", self.group_skew), ("label", self.label_skew)):
-            if skew is not None:
-                sentences.append(f"Any two {name} shares of Q differ by at most {skew:g}.")
-        sentences += limit_sentences(self.population, self.problem.groups.limits, self.problem.labels.limits)
-        return (*sentences, *self._sampling_assumptions)
-
-    @property
-    def _sampling_assumptions(self) -> tuple[str, ...]:
-        """Whether P is known, or how a sample speaks of it."""
-        if self.stand_in is None:
-            return (
-                "P is taken to be exactly the distribution of the given rows or statistics: no allowance is made for "
-                "sampling error. Rows should be held out from training.",
-            )
-        return (
-            draw_sentence(self.population.rows, self.confidence or 0.0),
-            "P's groups and labels are those named here.",
-            *self.stand_in.sentences,
-            f"The attained {wording(self.population).one if self.objective is None else 'value'} belongs to a "
-            "distribution in the larger ball that allows for sampling error; the worst case around P itself may be "
-            f"{'larger' if self.objective is not None and self.objective.ratio else 'smaller'}.",
-            *(f"Few rows in a cell: {text}." for text in small_cells(self.population)),
-        )
-
 
 def allowed_rates(problem: Problem, condition: Condition) -> BaseRates:
     """Return the base rates that Q's groups may have."""
     return BaseRates(problem.groups.size, problem.labels, condition.largest_difference)
-
-
-def without_variance(population: Population) -> Population:
-    """Forget the variances: the worst law with a mean and a variance is not known for total variation."""
-    known = population.knowledge
-    return replace(population, knowledge=MeanOnly(known.mean)) if isinstance(known, MeanAndVariance) else population

@@ -48,7 +48,7 @@ def means_bound(
                 # What H rises counts, so raising the values of both ends is not enough: some are lowered instead.
                 least = terms if problem.upper.places > 1 else pull_of_cells(problem.lower, theta)
                 low = [lowered(least[..., part].sum(axis=3), 2 * roundings + 8) for part in parts]
-                total = _mixed(pull, low, ends, rates.tolerance)
+                total = _mixed(pull, low, ends, rates.allowed)
         total = np.where(np.isnan(total), np.inf, total)  # 0 times infinity, at an end of the simplex
         most = problem.groups.support(raised(total, 8), group_mu).max(axis=1)
         most = np.where(np.isnan(most), np.inf, most)

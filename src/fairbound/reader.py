@@ -40,6 +40,10 @@ LARGEST_RADIUS = 1e9
 #: The name of the value that is 1 where the model predicts ``positive``, and else 0.
 SELECTED = "selected"
 
+#: Names that say what the values are: of these there is nothing but 0 and 1, and of those nothing above.
+TWO_VALUED = ("zero_one", SELECTED)
+CEILINGS = {"zero_one": 1.0, SELECTED: 1.0, "brier": 1.0, "jsd": 1.0, "absolute": 1.0}
+
 
 @dataclass(frozen=True)
 class Whole:
@@ -112,7 +116,7 @@ def _header(document: dict[str, Any], name: str) -> None:
     a_text(document["digest"], "digest")
 
 
-_PARTS = ("question", "claim", "witness", "proof", "assumptions")
+_PARTS = ("question", "claim", "witness", "proof")
 
 
 def _certificate(document: dict[str, Any]) -> None:
@@ -146,7 +150,6 @@ def _claims(document: dict[str, Any], shape: tuple[int, int], *, compared: bool 
     a_table(witness["unseen"], "witness.unseen", shape, an_amount)
     a_table(witness["reweighting"], "witness.reweighting", shape, lambda v, at: a_list(v, at, None, an_amount))
     (read_conditional if compared else read_proof)(document["proof"], shape, limits)
-    a_list(document["assumptions"], "assumptions", None, a_text)
 
 
 def _population(population: Any) -> tuple[int, int]:
@@ -168,7 +171,26 @@ def _population(population: Any) -> tuple[int, int]:
     if population["positive"] is not None and population["loss"] != SELECTED:
         raise MalformedError(f"population.positive must be null unless population.loss is {SELECTED!r}")
     _cells(population, "population", population["ceiling"], shape)
+    _named_values(population)
     return shape
+
+
+def _named_values(population: dict[str, Any]) -> None:
+    """Check that values are what the name of the loss says: whoever reads the name relies on it."""
+    name, known = population["loss"], population["knowledge"]
+    top = CEILINGS.get(name)
+    if top is not None and (population["ceiling"] is None or population["ceiling"] > top):
+        raise MalformedError(f"population.ceiling must be at most {top:g} for the loss {name}")
+    if name not in TWO_VALUED:
+        return
+    if population["ceiling"] != 1:
+        raise MalformedError(f"population.ceiling must be 1 for the loss {name}, which is 0 or 1")
+    if known["kind"] == "mean_variance":
+        raise MalformedError(f"population.knowledge must not have variances for the loss {name}, which is 0 or 1")
+    if known["kind"] == "losses" and any(
+        b[0] != b[1] or b[1] not in {0, 1} for row in known["cells"] for cell in row for b in cell
+    ):
+        raise MalformedError(f"population.knowledge.cells must have no losses but 0 and 1 for the loss {name}")
 
 
 def _cells(known: dict[str, Any], where: str, top: float | None, shape: tuple[int, int]) -> None:
@@ -361,10 +383,9 @@ def _read_curve(curve: dict[str, Any]) -> list[dict[str, Any]]:
     if documents and max(infeasible) > _largest_radius([d["question"] for d in documents]):
         raise MalformedError("a radius or the distance of the curve is larger than its divergence can be")
     _consistent(infeasible, [d["question"]["rho"] for d in documents])
-    if curve["sampling"] is not None and any(_sampled(d) != _sampled(documents[0]) for d in documents):
-        raise MalformedError("the points of a curve must share one confidence and one shift, since `sampling` does")
     if not documents:
         raise MalformedError("the curve has no certified radius: there is nothing to check")
+    _one_question([documents])
     return documents
 
 
@@ -415,6 +436,7 @@ def _read_metric(whole: dict[str, Any]) -> Whole:
     if max(infeasible) > _largest_radius([d["question"] for documents in parts for d in documents]):
         raise MalformedError("a radius or the distance of the curve is larger than its divergence can be")
     _consistent(infeasible, [d["question"]["rho"] for d in parts[0]])
+    _one_question(parts)
     if whole["format"] == METRIC_FORMATS[0] and len(whole["points"]) != 1:
         raise MalformedError("a single certificate has one point")
     return Whole(parts, metric, tuple(claims), whole["confidence"])
@@ -429,5 +451,20 @@ def _consistent(infeasible: list[float], rhos: list[float]) -> None:
         )
 
 
-def _sampled(document: dict[str, Any]) -> tuple[Any, Any]:
-    return document["question"]["confidence"], document["question"]["shift"]
+def _one_question(parts: list[list[dict[str, Any]]]) -> None:
+    """Refuse points, or statements, that answer different questions: the radius alone may differ from point to point.
+
+    What a reader is told of the question is told once, and a sample is compared with the question once. So of each
+    point everything must be as in the first, and of each statement everything but what it is about.
+    """
+    first = parts[0][0]["question"]
+    for documents in parts:
+        own = documents[0]["question"]
+        for key in first:
+            if key != "rho" and any(canonical(d["question"][key]) != canonical(own[key]) for d in documents):
+                raise MalformedError(f"the points of a curve must share one question, but their {key} differs")
+            if key not in {"rho", "objective"} and canonical(own[key]) != canonical(first[key]):
+                raise MalformedError(f"the statements must answer one question, but their {key} differs")
+    for number, document in enumerate(parts[0]):
+        if any(documents[number]["question"]["rho"] != document["question"]["rho"] for documents in parts):
+            raise MalformedError("the statements of a point must have one radius")

@@ -156,10 +156,6 @@ class Sphere:
         counts, losses = sample.counts, sample.losses
         classes = sample.worst_last(subtracted)
         weight = counts.sum(axis=2)
-        rounding = (
-            f"Losses were rounded at random (seed {sample.seed}), their means kept, to {len(losses)} values between 0 "
-            f"and {population.ceiling:g}.",
-        )
         if shift == "sensitive":
             for_masses = MASS_PART * error
             for_means = (error - for_masses) / (1.0 - for_masses) * (1.0 - ROUNDING)
@@ -173,8 +169,8 @@ class Sphere:
             edges = np.broadcast_to(losses, counts.shape)
             knowledge = LossTable(edges, edges, counts, ones, 0.0 * ones, 1)
         stand_in = replace(population, weight=weight, knowledge=knowledge, predicted=None)
-        division = division_of_error("sphere", error, shift, population, subtracts=subtracted is not None)
-        return StandIn(stand_in, affinity, sample, (*division, *(rounding if sample.seed is not None else ())))
+        said = region_sentences("sphere", error, shift, population, sample, subtracts=subtracted is not None)
+        return StandIn(stand_in, affinity, sample, said)
 
 
 @dataclass(frozen=True)
@@ -223,8 +219,8 @@ class Hoeffding:
                 variance = np.where(rows > 1, np.square(deviation) * (1.0 + ROUNDING), np.inf)
                 knowledge = MeanAndVariance(mean, np.minimum(variance, mean * (top - mean)))
         stand_in = replace(population, weight=rows, knowledge=knowledge, predicted=None)
-        division = division_of_error("hoeffding", error, shift, population, subtracts=subtracted is not None)
-        return StandIn(stand_in, affinity, None, division)
+        said = region_sentences("hoeffding", error, shift, population, None, subtracts=subtracted is not None)
+        return StandIn(stand_in, affinity, None, said)
 
 
 def _mirrored_back(mean: Floats, top: float, subtracted: Booleans | None) -> Floats:
@@ -263,6 +259,20 @@ def _variance(population: Population, rows: Floats) -> Floats:
     else:
         variance = knowledge.mean * (population.ceiling - knowledge.mean)
     return variance * rows / np.maximum(rows - 1.0, 1e-300)
+
+
+def region_sentences(
+    region: str, error: float, shift: str, population: Population, sample: Sample | None, *, subtracts: bool = False
+) -> tuple[str, ...]:
+    """Say how a region divides the error probability, and how losses were rounded."""
+    division = division_of_error(region, error, shift, population, subtracts=subtracts)
+    if sample is None or sample.seed is None:
+        return division
+    return (
+        *division,
+        f"Losses were rounded at random (seed {sample.seed}), their means kept, to {len(sample.losses)} values between "
+        f"0 and {population.ceiling:g}.",
+    )
 
 
 def division_of_error(

@@ -14,6 +14,11 @@ from fairbound.arrays import Floats
 
 UNIT = 2.0**-53
 
+#: A worst-case distribution may miss the ball, the limits and the tolerance by this much: its numbers are rounded. So
+#: bounds hold for all distributions that miss them by this much: nothing is proved of sets that are empty by a hair, of
+#: which everything would be true, while the distribution shown as a member is not one.
+LEEWAY = 1e-12
+
 
 def raised(value: Floats, operations: int) -> Floats:
     """Return an upper bound of a non-negative quantity computed with at most so many roundings."""
@@ -31,8 +36,8 @@ def margin(magnitude: Floats, operations: int) -> Floats:
 
 
 def least_affinity(rho: Floats | float) -> Floats:
-    """Return ``max(0, 1 - rho^2)``, rounded down: the affinity that every Q in the ball reaches."""
-    return np.maximum(0.0, 1.0 - np.square(rho) - 4 * UNIT)
+    """Return ``max(0, 1 - rho^2)``, less the leeway and rounded down: the affinity that every Q in the ball reaches."""
+    return np.maximum(0.0, 1.0 - np.square(rho) - LEEWAY - 8 * UNIT)
 
 
 def most_affinity(rho: Floats | float) -> Floats:

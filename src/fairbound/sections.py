@@ -14,7 +14,6 @@ from fairbound.limits import limit_sentences
 from fairbound.markup import Child, definitions, element, number_cell, section, table
 from fairbound.names import printable, short_name, shortened
 from fairbound.population import Population
-from fairbound.regions import division_of_error
 from fairbound.wording import capitalised, wording
 
 #: More cells, sentences and reasons than these are cut off, with a word that they are.
@@ -201,14 +200,11 @@ def scope_section(findings: Findings) -> Element:
         element("p", "The statement is about every distribution that has all of these properties:"),
         element("ul", *(element("li", sentence) for sentence in covered)),
         element("h3", "Assumptions"),
-        element(
-            "p", "The certificate says of itself (the checker reads numbers, not these sentences):", class_="muted"
-        ),
+        element("p", "Worded by this page from the fields that the checker reads:", class_="muted"),
         element("ul", *(element("li", element("bdi", _cut(sentence))) for sentence in sentences), id="assumptions"),
         element("p", f"and {left} more.") if left else None,
         element("h3", "Confidence"),
         element("p", _confidence(findings), id="confidence"),
-        *(element("p", sentence) for sentence in _division(findings)),
         element("h3", "Not said"),
         element(
             "p",
@@ -221,19 +217,6 @@ def scope_section(findings: Findings) -> Element:
 def source_words(findings: Findings) -> str:
     """Return what the ball lies around: the data or, if they are a sample, what they were drawn from."""
     return "the distribution that the rows were drawn from" if findings.sampled else "the data's distribution"
-
-
-def _division(findings: Findings) -> tuple[str, ...]:
-    """Say how the error probability is divided: from the region, which the checker knows, not from the sentences."""
-    asked = findings.question
-    if asked.confidence is None:
-        return ()
-    parts = asked.comparisons or (asked,)
-    whole, error = (float(f"{1.0 - (c.confidence or 0.0):.12g}") for c in (asked, parts[0]))
-    among = f"The error probability {whole:g} is divided equally among {len(parts)} comparisons."
-    subtracts = asked.objective is not None and asked.objective.subtracts
-    division = division_of_error(str(asked.region), error, asked.shift, asked.population, subtracts=subtracts)
-    return (among, *division) if len(parts) > 1 else division
 
 
 def _confidence(findings: Findings) -> str:

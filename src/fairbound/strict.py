@@ -17,6 +17,10 @@ MOST_DEPTH = 12
 LARGEST_NUMBER = 1e100
 
 
+#: Texts, of which nothing is looked at, or brackets. Nothing that was read is read again: the time is linear.
+_TEXTS_AND_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+
+
 class MalformedError(ValueError):
     """The document is not a certificate; the message says where and why."""
 
@@ -35,9 +39,10 @@ def parse(text: str | bytes) -> Any:
     except UnicodeDecodeError as error:
         raise MalformedError(f"the document is not UTF-8 text: {error.reason} at byte {error.start}") from None
     depth = deepest = 0
-    for bracket in re.findall(r"[\[\]{}]", re.sub(r'"(?:[^"\\]|\\.)*"', "", text)):  # not those inside texts
-        depth += 1 if bracket in "[{" else -1
-        deepest = max(deepest, depth)
+    for found in _TEXTS_AND_BRACKETS.finditer(text):
+        if found[0][0] != '"':
+            depth += 1 if found[0] in "[{" else -1
+            deepest = max(deepest, depth)
     if deepest > MOST_DEPTH:
         raise MalformedError(f"the document is nested {deepest} deep; certificates are at most {MOST_DEPTH}")
     try:
@@ -131,6 +136,11 @@ def a_name(value: Any, where: str) -> None:
     parts = value if isinstance(value, list) else [value]
     if not parts or any(not isinstance(part, str | int | float | bool) for part in parts):
         raise MalformedError(f"{where} must be a name: a text, a number, a truth value, or a list of these")
+    for part in parts:
+        if isinstance(part, str):
+            a_text(part, where)
+        else:
+            a_number(float(part) if isinstance(part, bool) else part, where)
 
 
 def optional(item: Callable[[Any, str], None]) -> Callable[[Any, str], None]:

@@ -20,7 +20,7 @@ from fairbound.cli.options import (
     radii,
     read_population,
 )
-from fairbound.cli.output import ProblemError, check_outputs, complain, paragraphs, progress, say, write_file
+from fairbound.cli.output import ProblemError, check_outputs, complain, paragraphs, progress, say, say_text, write_file
 from fairbound.cli.results import (
     as_json,
     certificate_facts,
@@ -150,7 +150,7 @@ def run_certify(arguments: argparse.Namespace) -> int:
             "warnings": cautions,
             "assumptions": list(certificates[0].assumptions),
         }
-        say(as_json("certify", arguments.file, facts))
+        say_text(as_json("certify", arguments.file, facts))
     else:
         say(
             *population_lines(arguments.file, certificates[0]),
@@ -231,7 +231,7 @@ def run_radius(arguments: argparse.Namespace) -> int:
             "warnings": cautions,
             "assumptions": list(certificate.assumptions),
         }
-        say(as_json("radius", arguments.file, facts))
+        say_text(as_json("radius", arguments.file, facts))
     else:
         what = "loss" if certificate.metric == "loss" else certificate.said.words
         side = "above" if certificate.lower else "below"

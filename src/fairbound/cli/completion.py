@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fairbound.cli.output import say
+from fairbound.cli.output import say_text
 
 EXAMPLES = """\
 examples:
@@ -47,7 +47,7 @@ def run_completion(arguments: argparse.Namespace) -> int:
     """Print the script."""
     from fairbound.cli.program import parser  # noqa: PLC0415 (the parser of which this is a part)
 
-    say("\n".join(SCRIPTS[arguments.shell](list(_commands(parser())))))
+    say_text("\n".join(SCRIPTS[arguments.shell](list(_commands(parser())))))
     return 0
 
 

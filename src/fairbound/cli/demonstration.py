@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from fairbound.cli.output import say, unwritable
+from fairbound.cli.output import say, say_text, unwritable
 
 EXAMPLES = """\
 examples:
@@ -29,7 +29,7 @@ def run_demo(arguments: argparse.Namespace) -> int:
     """Certify the demonstration model, and write what a user would."""
     from fairbound import demo  # noqa: PLC0415 (loads data: only when asked for)
 
-    say(demo.run_demo())
+    say_text(demo.run_demo())
     try:
         written = demo.write_demo(Path(arguments.output))
     except OSError as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairbound.certificate import Certificate
 from fairbound.checker import Verdict, Verification, verify
-from fairbound.cli.output import ProblemError, read_file, say, unwritable, write_file
+from fairbound.cli.output import ProblemError, read_file, say, say_text, unwritable, write_file
 from fairbound.curve import CertificateCurve
 from fairbound.reader import is_curve
 from fairbound.strict import MalformedError
@@ -51,6 +51,9 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=["text", "json"], default="text", help="what to print (default: %(default)s)"
     )
+    parser.add_argument(
+        "--patient", action="store_true", help="check also what takes longer than a few seconds, up to some minutes"
+    )
     parser.set_defaults(run=run_verify)
 
 
@@ -72,9 +75,9 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 def run_verify(arguments: argparse.Namespace) -> int:
     """Check a proof."""
-    result = verify(read_file(arguments.file))
+    result = verify(read_file(arguments.file), patient=arguments.patient)
     if arguments.format == "json":
-        say(_facts(result))
+        say_text(_facts(result))
         return EXIT_STATUS[result.verdict]
     say(f"{arguments.file}: {result.verdict.value}")
     say(*(f"  checked: {what}" for what in result.checks))
@@ -87,6 +90,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     say(*(f"  reason: {reason}" for reason in result.reasons[:MOST_REASONS]))
     if len(result.reasons) > MOST_REASONS:
         say(f"  and {len(result.reasons) - MOST_REASONS} more reasons")
+    say(*(f"  note: {remark}" for remark in result.remarks))
     if result.verdict is Verdict.NOT_A_CERTIFICATE:
         say(f"  {ORIGIN}")
     return EXIT_STATUS[result.verdict]
@@ -101,6 +105,7 @@ def _facts(result: Verification) -> str:
             "witness_value": result.witness_value,
             "checks": list(result.checks),
             "reasons": list(result.reasons),
+            "remarks": list(result.remarks),
         },
         indent=2,
         allow_nan=False,
@@ -117,7 +122,7 @@ def run_show(arguments: argparse.Namespace) -> int:
         shown = show_curve(CertificateCurve.from_json(text)) if curve else show_certificate(Certificate.from_json(text))
     except MalformedError as error:
         raise _no_certificate(arguments.file, error) from None
-    say(shown)
+    say_text(shown)
     say("", f"Whether the proof holds was not checked here: run fairbound verify {arguments.file}")
     return 0
 

@@ -23,10 +23,19 @@ class ProblemError(Exception):
 
 
 def say(*lines: str) -> None:
-    """Print lines, if there are any; names come from strangers' data, so nothing may steer the terminal."""
+    """Print lines, if there are any.
+
+    Names of files, groups and labels come from strangers, so nothing may steer the terminal, and no name may go on in a
+    line of its own, which could look like a verdict.
+    """
     for line in lines:
-        print("\n".join(map(printable, line.split("\n"))))  # noqa: T201 (the output of a command)
+        print(printable(line).replace("\n", "\ufffd").replace("\u2028", "\ufffd"))  # noqa: T201 (a command's output)
     sys.stdout.flush()  # what goes wrong is said after it
+
+
+def say_text(text: str) -> None:
+    """Print a text of several lines that we wrote ourselves."""
+    say(*text.split("\n"))
 
 
 def complain(text: str) -> None:
@@ -40,21 +49,25 @@ def paragraphs(texts: Iterable[str], mark: str = "* ") -> list[str]:
     width = min(shutil.get_terminal_size((100, 24)).columns, 120)
     first, rest = (f"  {mark}", "  " + " " * len(mark)) if mark else ("", "")
     return [
-        textwrap.fill(text, max(width, 40), initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+        line
         for text in texts
+        for line in textwrap.wrap(
+            text, max(width, 40), initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+        )
     ]
 
 
 def read_file(path: str) -> bytes:
-    """Return a file's bytes, refusing what is too large to be a certificate."""
-    file = Path(path)
+    """Return a file's bytes, refusing what is too large to be a certificate; pipes and devices may have no end."""
     try:
-        if file.stat().st_size > MOST_CHARACTERS:
-            message = f"{path} has {file.stat().st_size:,} bytes; at most {MOST_CHARACTERS:,} are read"
-            raise ProblemError(message)
-        return file.read_bytes()
+        with Path(path).open("rb") as file:
+            read = file.read(MOST_CHARACTERS + 1)
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
+    if len(read) > MOST_CHARACTERS:
+        message = f"{path} has more than the {MOST_CHARACTERS:,} bytes that are read of a certificate"
+        raise ProblemError(message)
+    return read
 
 
 def unreadable(path: str, error: OSError | ValueError) -> ProblemError:

@@ -82,7 +82,9 @@ def curve_lines(curve: CertificateCurve, arguments_shift: tuple[str, str]) -> li
             ],
             mark="",
         ),
-        text_table([*header, "cells that grow most"], [[*row, g] for row, g in zip(rows, grown, strict=True)]),
+        *text_table([*header, "cells that grow most"], [[*row, g] for row, g in zip(rows, grown, strict=True)]).split(
+            "\n"
+        ),
     ]
 
 
