@@ -371,7 +371,7 @@ def test_selections_between_0_and_1_prove_nothing() -> None:
     document["population"]["knowledge"]["cells"][0][0][1][0] = 0.5
     document["digest"] = digest(document["population"])
     result = verify(document)
-    assert any("'selected' is 0 or the ceiling, and nothing between" in reason for reason in result.reasons)
+    assert any("no losses but 0 and 1 for the loss selected" in reason for reason in result.reasons)
 
 
 @pytest.mark.parametrize("label", ["a", "d"])

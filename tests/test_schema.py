@@ -411,7 +411,7 @@ BEYOND: dict[str, tuple[str, Callable[[Document], object], str]] = {
     "confidences that differ": (
         "sphere curve",
         put("points", 1, "question", "confidence", value=0.8),
-        "share one confidence",
+        "share one question, but their confidence differs",
     ),
     "mean above the ceiling": (
         "general, mean",
@@ -489,9 +489,12 @@ UNSAYABLE = (
     "impossible",
     "must be positive somewhere",
     "must increase from 0 to the ceiling",
-    "must share one confidence",
+    "must share one question",
     "do not add up",
     "low <= high",
+    "no losses but 0 and 1",
+    "ceiling must be",
+    "must not have variances",
     "pair of corners",
 )
 

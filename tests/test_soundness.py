@@ -18,6 +18,7 @@ from fairbound.marginals import MarginalSet
 from fairbound.posing import pose
 from fairbound.problem import Problem
 from fairbound.proof import TangentProof
+from fairbound.rounding import LEEWAY
 from fairbound.witness import Witness
 from tests.oracles import conic_general, random_members, sensitive_at
 from tests.problems import E, P, Question, questions, radius, random_population, shares
@@ -189,7 +190,7 @@ def tangent_bound(mass: Floats, mean: Floats, phi: Floats, share: Floats, rho: f
         slopes[y] += flint.arb(p * u / r * ((1 - e) / (1 + u) ** 2 + e / u**2))
         levels[s] += flint.arb(exact(phi[s, y]))
     top = levels[0].max(levels[1])
-    return 1 + top - (1 - flint.arb(exact(rho)) ** 2) ** 2 / (intercept + slopes[0].max(slopes[1]))
+    return 1 + top - (1 - flint.arb(exact(rho)) ** 2 - exact(LEEWAY)) ** 2 / (intercept + slopes[0].max(slopes[1]))
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)

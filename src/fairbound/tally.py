@@ -13,6 +13,7 @@ from fairbound.arrays import Floats
 from fairbound.cells import Categories, encode_groups, number, same_length, weights
 from fairbound.errors import InputError, shown
 from fairbound.knowledge import LossTable, tabulate
+from fairbound.losses import LOSSES
 from fairbound.predicted import Predicted, count_predicted
 from fairbound.wording import TWO_VALUED
 
@@ -109,8 +110,13 @@ def check_losses(losses: Floats, top: float, loss_name: str) -> None:
 
 
 def check_table(tally: Tally) -> None:
-    """Refuse the same in what was counted without looking at the rows one by one."""
+    """Refuse the same in what was counted without looking at the rows one by one, and ceilings that a name denies."""
     table, top, name = tally.table, tally.ceiling, tally.loss_name
+    nominal = 1.0 if name in TWO_VALUED else LOSSES[name].ceiling if name in LOSSES else math.inf
+    if top > nominal or (name in TWO_VALUED and top != nominal):
+        which = "is 0 or 1" if name in TWO_VALUED else f"is at most {nominal:g}"
+        message = f"ceiling={top:g} does not go with loss_name={name!r}, which {which}; choose another loss_name"
+        raise InputError(message)
     used = table.weight > 0
     if (used & (table.high > top)).any():
         message = f"a loss is {table.high[used].max():g}, above the ceiling {top:g} of {name!r}; raise its ceiling"

@@ -1,0 +1,480 @@
+"""Documents that were made to be believed: whatever the checker proves of them is true."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairbound import (
+    Certificate,
+    CertificateCurve,
+    Population,
+    Verdict,
+    certify,
+    certify_curve,
+    nearest_fair,
+    report,
+    verify,
+)
+from fairbound.cli import main
+from tests.forging import (
+    QUESTIONS,
+    Change,
+    Document,
+    assert_true,
+    better,
+    claims,
+    honest,
+    mended,
+    mutate,
+    places,
+    statements,
+    text,
+)
+from tests.problems import E, P
+
+
+def refused(document: Document, why: str = "") -> None:
+    """The checker proves nothing of a document, and says why."""
+    result = verify(json.dumps(mended(document)))
+    assert not result.valid
+    assert why in " ".join(result.reasons)
+
+
+def true_if_proved(document: Document) -> bool:
+    """What the checker proves is true; tell whether it proves it."""
+    result = verify(copy.deepcopy(mended(document)))
+    assert result.valid or result.reasons
+    if result.valid:
+        assert result.checked_bound is not None
+        assert result.witness_value is not None
+        assert_true(document)
+    return result.valid
+
+
+def proofs(document: Document) -> list[Document]:
+    return [s["proof"] for s in statements(document)]
+
+
+def numbers(value: Any, change: Callable[[float], float]) -> Any:
+    """Change all numbers inside a value."""
+    if isinstance(value, list):
+        return [numbers(v, change) for v in value]
+    if isinstance(value, dict):
+        return {k: numbers(v, change) for k, v in value.items()}
+    return change(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+# Every kind of question
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_honest_documents_are_proved(name: str) -> None:
+    assert verify(text(name)).valid
+    assert verify(text(name, curve=True)).valid
+
+
+def no_pieces(document: Document) -> None:
+    for proof in proofs(document):
+        for key in ("theta", "group_mu", "label_mu", "omega", "leaves", "splits"):
+            if key in proof:
+                proof[key] = []
+        if "cuts" in proof:
+            proof["cuts"] = [1.0]
+
+
+def no_pieces_nor_cuts(document: Document) -> None:
+    no_pieces(document)
+    for proof in proofs(document):
+        if "cuts" in proof:
+            proof["cuts"] = []
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("change", [no_pieces, no_pieces_nor_cuts])
+def test_a_proof_without_pieces_proves_nothing(name: str, change: Change) -> None:
+    """Nothing to compare is not the same as nothing against it."""
+    document = honest(name)
+    change(document)
+    if change is no_pieces and document == honest(name):
+        pytest.skip("this kind has one piece by its form")
+    if proofs(document) == proofs(honest(name)):
+        pytest.skip("this kind has one piece by its form")
+    refused(document)
+    better(document, 0.05)
+    refused(document)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("by", [2e-3, 0.1, 10.0])
+def test_no_better_bound_is_proved(name: str, by: float) -> None:
+    """Bounds are within 1e-3 of what is attained, so these are false; the forger may lower what is attained too."""
+    document = honest(name)
+    better(document, by)
+    refused(document)
+    for claim in claims(document):
+        claim["attained"] = claim["bound"]
+    refused(document)
+
+
+def rescale(factor: float) -> Change:
+    """Multiply all multipliers of all proofs."""
+
+    def change(document: Document) -> None:
+        for statement in statements(document):
+            statement["proof"] = {
+                key: value
+                if key in {"cuts", "floors", "splits", "axis", "kind"}
+                else numbers(value, lambda v: v * factor)
+                for key, value in statement["proof"].items()
+            }
+
+    return change
+
+
+def shift_by(amount: float) -> Change:
+    """Add to all multipliers of all proofs."""
+
+    def change(document: Document) -> None:
+        for statement in statements(document):
+            statement["proof"] = {
+                key: value
+                if key in {"cuts", "floors", "splits", "axis", "kind"}
+                else numbers(value, lambda v: v + amount)
+                for key, value in statement["proof"].items()
+            }
+
+    return change
+
+
+def ask(key: str, value: Any) -> Change:
+    """Ask all statements something else."""
+
+    def change(document: Document) -> None:
+        for statement in statements(document):
+            statement["question"][key] = value
+        if key == "confidence" and "confidence" in document:
+            document["confidence"] = value
+
+    return change
+
+
+def fewer_leaves(document: Document) -> None:
+    for proof in proofs(document):
+        for key in ("leaves", "theta", "group_mu", "label_mu", "omega"):
+            if proof.get(key):
+                proof[key] = proof[key][:-1]
+
+
+def one_leaf_for_all(document: Document) -> None:
+    for proof in proofs(document):
+        for key in ("leaves", "theta", "group_mu", "label_mu", "omega"):
+            if proof.get(key):
+                proof[key] = [proof[key][0]] * len(proof[key])
+
+
+def no_splits(document: Document) -> None:
+    for proof in proofs(document):
+        if "leaves" in proof:
+            proof["leaves"], proof["splits"] = proof["leaves"][:1], [None]
+        if proof.get("cuts"):
+            proof["cuts"] = [proof["cuts"][0], proof["cuts"][-1]]
+            for key in ("theta", "group_mu", "label_mu", "omega"):
+                if key in proof:
+                    proof[key] = proof[key][:1]
+
+
+def narrow_cover(document: Document) -> None:
+    for proof in proofs(document):
+        if "floors" in proof:
+            proof["floors"] = [0.3] * len(proof["floors"])
+        if proof.get("cuts"):
+            proof["cuts"][-1] = (proof["cuts"][-2] + proof["cuts"][-1]) / 2
+
+
+def witness_of_the_data(document: Document) -> None:
+    """Show P itself, which has other base rates."""
+    population = document["population"]
+    total = sum(map(sum, population["weight"]))
+    table = [[v / total for v in row] for row in population["weight"]]
+    for statement in statements(document):
+        witness = statement["witness"]
+        witness["group_mass"] = [sum(row) for row in table]
+        witness["label_mass"] = [sum(column) for column in zip(*table, strict=True)]
+        witness["mass"] = table if witness["mass"] is not None else None
+
+
+#: What a forger who knows the format would try; whatever is still proved must be true of the question as it now is.
+TRICKS: dict[str, Change] = {
+    "multipliers of zero": rescale(0.0),
+    "multipliers turned round": rescale(-1.0),
+    "multipliers of twice the size": rescale(2.0),
+    "huge multipliers": rescale(1e60),
+    "tiny multipliers": rescale(1e-60),
+    "multipliers lowered": shift_by(-0.5),
+    "multipliers raised": shift_by(0.5),
+    "a leaf left out": fewer_leaves,
+    "one leaf for all": one_leaf_for_all,
+    "no splits": no_splits,
+    "a narrow cover": narrow_cover,
+    "a larger radius": ask("rho", 0.5),
+    "a smaller radius": ask("rho", 0.01),
+    "radius zero": ask("rho", 0.0),
+    "general shifting": ask("shift", "general"),
+    "sensitive shifting": ask("shift", "sensitive"),
+    "observed support": ask("support", "observed"),
+    "any support": ask("support", "any"),
+    "no condition on base rates": lambda d: [ask("base_rate_tolerance", None)(d), ask("fair", False)(d)],
+    "equal base rates": lambda d: [ask("base_rate_tolerance", None)(d), ask("fair", True)(d)],
+    "nearly equal base rates": lambda d: [ask("base_rate_tolerance", 0.2)(d), ask("fair", True)(d)],
+    "total variation": ask("divergence", "total_variation"),
+    "Hellinger": ask("divergence", "hellinger"),
+    "chi-squared": ask("divergence", "chi_squared"),
+    "a limit on groups": ask("group_skew", 0.05),
+    "a limit on labels": ask("label_skew", 0.05),
+    "no limits": lambda d: [
+        ask(f"{side}_{what}", None)(d) for side in ("group", "label") for what in ("skew", "limits")
+    ],
+    "more confidence": ask("confidence", 0.999),
+    "a witness like the data": witness_of_the_data,
+}
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_tricks(trick: str) -> None:
+    """Each trick on every kind of question, with the claim as it was and improved."""
+    for name in QUESTIONS:
+        for by in (0.0, 1e-6, 0.01):
+            document = honest(name)
+            TRICKS[trick](document)
+            better(document, by)
+            true_if_proved(document)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_mutants(name: str) -> None:
+    """Random changes: no crash, and what is proved is true."""
+    rng = random.Random(name)  # noqa: S311 (reproducible mutations)
+    original = honest(name, curve=len(name) % 3 == 0)
+    # The number of rows of the fullest bin is for our own roundings: the checker, which is exact, has no use for it.
+    paths = [path for path in places(original) if path[-2:] != ("knowledge", "rows")]
+    proved = 0
+    for _ in range(40):
+        mutant = mutate(original, paths, rng)
+        result = verify(mutant)
+        assert result.valid or result.reasons
+        if result.valid:
+            proved += 1
+            assert_true(mutant)
+    assert proved < 40
+
+
+# Curves and metrics: one question
+
+
+@pytest.mark.parametrize(
+    "name", ["general, sphere", "sensitive, moments", "general, group_loss_difference, near base rates"]
+)
+def test_all_points_share_one_question_but_for_the_radius(name: str) -> None:
+    other = {
+        "shift": "sensitive" if name.startswith("general") else "general",
+        "support": "observed",
+        "empty_cells": "ceiling" if "sphere" not in name else "refuse",
+        "divergence": "kl",
+        "group_skew": 0.9,
+        "group_limits": {"rows": [[1.0, 0.0]], "most": [1.0]},
+        "confidence": 0.5,
+        "tolerance": 0.5,
+        "fair": False,
+    }
+    for key, value in other.items():
+        document = honest(name, curve=True)
+        points = document["points"]
+        for statement in points[1].get("statements", [points[1]]):
+            statement["question"][key] = value
+            if key == "group_limits":
+                proof = statement["proof"]
+                for holder in proof.get("leaves", [proof]):
+                    if "level_mu" in holder:
+                        holder["level_mu"] = [0.0]
+                        holder["share_mu"] = holder["share_mu"]
+            if key == "fair":
+                statement["question"]["base_rate_tolerance"] = None
+        result = verify(document)
+        assert result.verdict is Verdict.NOT_A_CERTIFICATE, key
+
+
+def test_a_later_point_cannot_forget_the_sample() -> None:
+    """80 rows without a loss: at the second radius no loss but the observed ones is claimed to be possible."""
+    population = Population.from_losses([0.0] * 80, [0, 1] * 40, sensitive_features=[0, 0, 1, 1] * 20)
+    document = json.loads(certify_curve(population, [0.2, 0.3], confidence=0.95).to_json())
+    assert verify(copy.deepcopy(document)).valid
+    assert document["points"][1]["claim"]["bound"] > 0.5
+    forged = document["points"][1]
+    forged["question"]["support"] = "observed"
+    forged["claim"] = {"bound": 0.0, "attained": 0.0}
+    forged["proof"]["phi"] = [[0.0, 0.0], [0.0, 0.0]]
+    refused(document, "share one question, but their support differs")
+
+
+def test_statements_of_a_metric_share_one_question() -> None:
+    document = honest("general, group_loss_difference, equal base rates")
+    document["points"][0]["statements"][1]["question"]["group_skew"] = 0.5
+    refused(document, "statements must answer one question, but their group_skew differs")
+    document = honest("general, group_loss_difference, equal base rates")
+    document["points"][0]["statements"][1]["question"]["rho"] = 0.1
+    refused(document, "one radius")
+
+
+# Sets that are empty by a hair
+
+
+def contradiction(by: float, size: float) -> Document:
+    """Two limits on a group's share that contradict each other, and multipliers that say so."""
+    name = "limits on groups, any base rates"
+    document = honest(name)
+    for statement in statements(document):
+        limits = {"rows": [[1.0, 0.0], [-1.0, 0.0]], "most": [0.5 - by / 2, -0.5 - by / 2]}
+        statement["question"]["group_limits"] = limits
+        statement["proof"]["group_mu"] = [[[size, size]]]
+    return document
+
+
+@pytest.mark.parametrize("by", [4e-13, 1e-12, 1.9e-12])
+def test_limits_that_contradict_each_other_by_a_hair(by: float) -> None:
+    """Less than a witness is allowed to miss them by: proofs have the same leeway, so nothing follows."""
+    for size in (1.0, 1e6, 1e12, 1e14, 1e20):
+        document = contradiction(by, size)
+        for bound in (-39.0, 0.0, 0.2):
+            for claim in claims(document):
+                claim["bound"] = claim["attained"] = bound
+            refused(document)
+
+
+def test_a_radius_below_the_nearest_by_a_hair() -> None:
+    """Multipliers can be as large as one likes there; the witness is at the nearest distance, within its leeway."""
+    population = Population.from_moments(P, 0.0 * E)  # nothing is lost, so that even a witness of zero is honest
+    near = nearest_fair(population)
+    document = json.loads(certify(population, near.distance + 1e-9).to_json())
+    for below in (5e-13, 1e-13):
+        for scale in (1.0, 1e2, 1e4, 1e8):
+            forged = copy.deepcopy(document)
+            forged["question"]["rho"] = near.distance - below
+            forged["proof"]["phi"] = numbers(forged["proof"]["phi"], lambda v, by=scale: v * by)  # type: ignore[misc]
+            forged["witness"]["group_mass"] = near.group_mass.tolist()
+            forged["witness"]["label_mass"] = near.label_mass.tolist()
+            result = verify(mended(forged))
+            assert result.checked_bound is None or result.checked_bound > -1e-9
+
+
+# Names mean something
+
+
+def test_selected_is_zero_or_one() -> None:
+    """Losses of a smaller ceiling, or known to vary little, are no selection rates."""
+    population = Population.from_moments(P, 0.4 * E, ceiling=0.45)
+    document = json.loads(certify(population, 0.3, metric="group_loss_difference").to_json())
+    assert verify(copy.deepcopy(document)).valid
+    document["metric"]["name"] = "demographic_parity_difference"
+    document["population"].update(loss="selected", positive=1)
+    refused(document, "population.ceiling must be 1")
+    varied = json.loads(certify(Population.from_moments(P, E, 0.0 * E), 0.3, metric="group_loss_difference").to_json())
+    varied["metric"]["name"] = "demographic_parity_difference"
+    varied["population"].update(loss="selected", positive=1)
+    refused(varied, "must not have variances")
+
+
+@pytest.mark.parametrize("loss", ["zero_one", "selected"])
+def test_values_of_named_losses(loss: str) -> None:
+    document = honest("general, graded")
+    document["population"].update(loss=loss, positive=1 if loss == "selected" else None)
+    refused(document, "no losses but 0 and 1")
+    other = honest("general, moments")
+    other["population"].update(loss="brier", ceiling=1.5)
+    refused(other, "at most 1")
+
+
+# What is shown is what was verified
+
+
+def test_a_document_carries_no_sentences_of_its_author() -> None:
+    document = honest("general, limits")
+    document["assumptions"] = ["All is well."]
+    refused(document, "unknown entries: assumptions")
+
+
+def test_what_is_shown_is_worded_from_the_fields(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A limit in the question is told, by `show`, by the report and by the object that was read."""
+    for name, told in (
+        ("general, limits", "The share of every group in Q is at least 0.35."),
+        ("sensitive, skews", "Any two group shares of Q differ by at most 0.2."),
+        ("sensitive, sphere", "Region 'sphere'"),
+    ):
+        for curve in (False, True):
+            file = tmp_path / "certificate.json"
+            file.write_text(text(name, curve=curve))
+            read = CertificateCurve if curve else Certificate
+            found: Any = read.from_json(file.read_text())
+            first = next(iter(found)) if curve else found
+            assert any(sentence.startswith(told) for sentence in first.assumptions), first.assumptions
+            assert main(["show", str(file)]) == 0
+            assert told in " ".join(capsys.readouterr().out.split())
+            assert told in report(file.read_text()).replace("&#x27;", "'").replace("&#39;", "'")
+
+
+# Smaller ones
+
+
+def test_names_are_finite_numbers_or_texts() -> None:
+    for name in ("1e400", "-1e400", "1e99999999", "1" + "0" * 400):
+        document = text("general, moments").replace('"groups": [0,', f'"groups": [{name},')
+        assert document != text("general, moments")
+        assert verify(document).verdict is Verdict.NOT_A_CERTIFICATE
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [([1, True], "groups that look alike: 1, True"), (["a", "a\u200b"], "look alike"), (["A", "a "], "look alike")],
+)
+def test_names_that_look_alike_are_remarked_on(names: list[Any], told: str) -> None:
+    document = honest("general, moments")
+    document["population"]["groups"] = names
+    result = verify(mended(document))
+    assert result.valid
+    assert told in " ".join(result.remarks)
+
+
+def test_files_without_end_are_not_read_to_the_end() -> None:
+    """A device gives zeros for ever; a pipe may do the same."""
+    endless = Path("/dev/zero")
+    if not endless.exists():
+        pytest.skip("there is no such device here")
+    for command in ("verify", "show", "report"):
+        done = subprocess.run(
+            [sys.executable, "-m", "fairbound", command, str(endless)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert "that are read of a certificate" in done.stderr
+
+
+def test_no_file_name_looks_like_a_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = honest("general, moments")
+    better(broken, 0.1)
+    file = tmp_path / "x.json: the claim is proved\ny.json"
+    file.write_text(json.dumps(broken))
+    assert main(["verify", str(file)]) == 1
+    lines = capsys.readouterr().out.split("\n")
+    assert not any(line.endswith("the claim is proved") for line in lines)
+    assert lines[0].endswith(": not proved")
