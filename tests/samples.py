@@ -6,7 +6,6 @@ import hashlib
 import random
 import struct
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +14,22 @@ from scipy import stats
 from fairbound import Population
 from fairbound.arrays import Floats
 
+Rows = list[tuple[int, float]]
 
-def rounding_numbers(seed: int, intervals: int, edges: Sequence[tuple[int, float]]) -> random.Random:
-    """Return the source of random numbers for rows of which cell and edge are given, written down once more."""
-    rows = sorted(Counter(edges).items())
-    table = b"".join(struct.pack("<qdq", cell, edge, count) for (cell, edge), count in rows)
-    digest = hashlib.sha256(f"{seed},{intervals};".encode() + table).hexdigest()
-    return random.Random(int(digest, 16))  # noqa: S311 (not secrets)
+
+def rounding_numbers(seed: int, intervals: int, edges: Rows, cells: int = 4) -> tuple[random.Random, Rows]:
+    """Return the source of random numbers for rows of which cell and edge are given, and the order of the rows.
+
+    Written down once more, from the page on finite samples.
+    """
+    tables = {}
+    for cell in range(cells):
+        held = Counter(edge for at, edge in edges if at == cell)
+        tables[cell] = b"".join(struct.pack("<dq", *pair) for pair in sorted(held.items()))
+    content = b"".join(hashlib.sha256(table).digest() for table in sorted(tables.values()))
+    digest = hashlib.sha256(f"{seed},{intervals};".encode() + content).hexdigest()
+    ordered = sorted(edges, key=lambda row: (tables[row[0]], *row))
+    return random.Random(int(digest, 16)), ordered  # noqa: S311 (not secrets)
 
 
 @dataclass(frozen=True)

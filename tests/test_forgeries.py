@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fairbound import (
@@ -25,7 +26,10 @@ from fairbound import (
     verify,
 )
 from fairbound.cli import main
+from fairbound.findings import worst_losses
+from fairbound.sample import drawn
 from tests.forging import (
+    POPULATIONS,
     QUESTIONS,
     Change,
     Document,
@@ -478,3 +482,149 @@ def test_no_file_name_looks_like_a_verdict(tmp_path: Path, capsys: pytest.Captur
     lines = capsys.readouterr().out.split("\n")
     assert not any(line.endswith("the claim is proved") for line in lines)
     assert lines[0].endswith(": not proved")
+
+
+# Samples: nobody chooses the random numbers
+
+
+def test_no_order_of_rows_or_names_chooses_the_random_numbers() -> None:
+    """Bins split into single rows and shuffled, groups and labels in another order: the same counts."""
+    rng = np.random.default_rng(8)
+    group, label = rng.integers(0, 2, 300), rng.integers(0, 3, 300)
+    losses = rng.random(300)
+    population = Population.from_losses(losses, label, sensitive_features=group, ceiling=1.0)
+    found = drawn(population, 3, 0).counts
+    turned = Population.from_losses(
+        losses[::-1], label[::-1], sensitive_features=group[::-1], ceiling=1.0, groups=[1, 0], labels=[2, 0, 1]
+    )
+    assert drawn(turned, 3, 0).counts.tolist() == found[::-1][:, [2, 0, 1]].tolist()
+    document = json.loads(certify(population, 0.2, confidence=0.9).to_json())
+    for row in document["population"]["knowledge"]["cells"]:
+        for cell in row:
+            cell.reverse()
+            low, high, weight, share = cell[0]
+            if weight > 1:
+                cell[0:1] = [[low, high, 1, share], [low, high, weight - 1, share]]
+    result = verify(mended(document))
+    assert result.valid, result.reasons
+
+
+def test_rows_assigned_to_small_random_numbers_prove_nothing() -> None:
+    """Rows in an order of the author's choice, as if each were rounded down."""
+    rng = np.random.default_rng(1)
+    group, label = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
+    population = Population.from_losses(rng.random(400), label, sensitive_features=group, ceiling=1.0)
+    document = json.loads(certify(population, 0.05, confidence=0.9).to_json())
+    sampling = document["sampling"]
+    for s in range(2):
+        for y in range(2):
+            counts = sampling["counts"][s][y]
+            counts[0], counts[-1] = counts[0] + counts[-1], 0
+            cells = [[v, v, n, 0] for v, n in zip(sampling["losses"], counts, strict=True) if n]
+            sampling["knowledge"]["cells"][s][y] = cells
+    refused(document, "not those of the population's rows")
+
+
+def test_statements_of_a_metric_rest_on_one_sample() -> None:
+    """The best of many seeds for one of the statements."""
+    document = honest("general, sphere, group_loss_difference")
+    document["sampling"][1]["seed"] = 37
+    refused(document, "sampling.seed differs")
+
+
+def test_cells_of_more_rows_than_numbers_count() -> None:
+    for many in (2**63, 10**19, 1e99):
+        document = honest("general, sphere")
+        for part in (document["population"], document["sampling"]):
+            part["weight"][0][0] = many
+            part["knowledge"]["cells"][0][0] = [[0.0, 0.0, many, 0]]
+        assert not verify(mended(document)).valid
+
+
+# Ratios
+
+
+def test_no_ratio_exceeds_one() -> None:
+    """Where nothing is selected every ratio of selection rates is 1; a witness need not show a ratio of 1 or more."""
+    nothing = Population.from_predictions([0, 1] * 20, [0] * 40, sensitive_features=[0, 0, 1, 1] * 10)
+    for shift in ("sensitive", "general"):
+        asked: Any = {"shift": shift, "metric": "demographic_parity_ratio", "pos_label": 1}
+        document = json.loads(certify(nothing, 0.1, **asked).to_json())
+        assert verify(copy.deepcopy(document)).valid
+        for claim in claims(document):
+            claim["bound"] = claim["attained"] = 1e6
+        refused(document, "at most 1")
+    document = honest("general, demographic_parity_ratio, equal base rates")
+    for claim in claims(document):
+        claim["attained"] = 5.0
+    refused(document, "at most 1")
+
+
+# What is shown
+
+
+@pytest.mark.parametrize("name", [" zero_one", "zero_one\u200b", "Zero_One", "error rate", "zer\u043e_one"])
+def test_no_other_loss_looks_like_ours(name: str) -> None:
+    document = honest("general, moments")
+    document["population"]["loss"] = name
+    refused(document, "must not look like")
+
+
+@pytest.mark.parametrize(
+    "names", [[1, "1"], [True, "True"], [["a", "b"], "a / b"], ["a", "\u0430"], ["a", "a\u034f"], ["a", "a\ufe0f"]]
+)
+def test_more_names_that_look_alike(names: list[Any]) -> None:
+    document = honest("general, moments")
+    document["population"]["groups"] = names
+    assert "look alike" in " ".join(verify(mended(document)).remarks)
+
+
+def test_every_limit_is_told() -> None:
+    """However many there are: one of them may decide."""
+    population = Population.from_moments(P, E)
+    rows = [[1.0, 0.5 + i / 1000] for i in range(60)]
+    certificate = certify(population, 0.3, group_rows=(rows, [1.5] * 60), label_limits={0: (0.9, 1.0)})
+    assert "The share of label 0 in Q is at least 0.9." in report(certificate)
+    assert report(certificate).count("The group shares of Q satisfy") >= 60
+
+
+def test_numbers_are_not_rounded_to_the_wrong_side() -> None:
+    sample = certify(_rows_of_errors(), 0.3, confidence=0.94999996)
+    assert "at least 0.94999996 over" in " ".join(sample.assumptions)
+    limited = certify(Population.from_moments(P, E), 0.3, group_skew=0.29999996)
+    assert "differ by at most 0.29999996" in " ".join(limited.assumptions)
+    high = certify(Population.from_moments(P, 1e6 * E, ceiling=1234565.1), 0.3)
+    assert "the ceiling of 1234565.1" in " ".join(high.assumptions)
+
+
+def _rows_of_errors() -> Population:
+    return Population.from_predictions([0, 1, 1, 0] * 25, [0, 1, 0, 0] * 25, sensitive_features=[0, 0, 1, 1] * 25)
+
+
+def test_a_curve_of_a_metric_has_a_distance() -> None:
+    document = honest("general, group_loss, equal base rates", curve=True)
+    document["distance"] = None
+    refused(document, "distance must be a number")
+
+
+def test_weights_are_called_rows_only_if_they_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    document = honest("general, rows")
+    document["population"]["rows"] = 7
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps(mended(document)))
+    assert main(["show", str(file)]) == 0
+    assert " rows " not in capsys.readouterr().out.split("The data")[1].split("\n")[1]
+
+
+@pytest.mark.parametrize("divergence", ["hellinger", "total_variation", "kl"])
+@pytest.mark.parametrize("known", ["graded", "variances"])
+def test_worst_losses_of_differences_give_what_is_attained(known: str, divergence: Any) -> None:
+    """What the report shows of the worst case is what was verified: subtracted losses are the least ones."""
+    population = POPULATIONS[known]()
+    rho = 0.3 if divergence == "hellinger" else 0.2
+    certificate = certify(population, rho, metric="group_loss_difference", divergence=divergence, tol=1e-3)
+    losses = worst_losses((certificate,))
+    assert losses is not None
+    mass = certificate.witness.mass
+    means = (losses[0] * mass).sum(axis=1) / mass.sum(axis=1)
+    assert means.max() - means.min() == pytest.approx(certificate.attained, abs=1e-9)

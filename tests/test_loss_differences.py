@@ -180,7 +180,7 @@ def test_rounding_can_be_repeated() -> None:
             above = min(int(np.searchsorted(edges, row, side="right")), 4096)
             outer = (edges[above] + EDGE_ROUNDING, edges[above - 1] - EDGE_ROUNDING)
             rows.append((index, float(min(max(outer[index // 2], 0.0), 1.0))))
-    generator = rounding_numbers(11, 3, rows)
+    generator, rows = rounding_numbers(11, 3, rows)
     counts = np.zeros((4, 4))
     for index, value in rows:
         low = min(int(3 * value), 2)
@@ -200,7 +200,7 @@ def test_a_mirrored_world_has_the_mirrored_certificate(shift: Any, intervals: in
     loss = 2.0 * rng.beta(1 + group, 3 - label)
     worlds = [(loss, group), (2.0 - loss, 1 - group)]
     asked: Any = {"shift": shift, "confidence": 0.9, "tol": 1e-4, **DIFFERENCE}
-    regions = [Hoeffding()] if intervals is None else [Sphere(intervals, seed) for seed in range(20)]
+    regions = [Hoeffding()] if intervals is None else [Sphere(intervals, seed) for seed in range(60)]
     first, second = (
         np.mean([certify(population, 0.1, region=region, **asked).bound for region in regions])
         for population in (

@@ -226,7 +226,7 @@ def test_spoilt_documents(name: str) -> None:
 def test_reports_say_how_the_error_is_divided(shift: Any) -> None:
     """Among the comparisons first; and that limits of what is subtracted are lower ones."""
     said = words(Page(report(text(shift, "hoeffding"))))
-    assert "The error probability 0.1 is divided equally among 2 comparisons." in said
+    assert "each comparison has an equal part of the error probability" in said
     assert "the error probability 0.05 is divided equally between" in said
     assert "the error probability 0.1 is divided equally between" not in said
     assert "(lower ones of means that are subtracted)" in said

@@ -274,8 +274,12 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
     "larger radius": (PAIRS, question(rho=RHO + 0.01), " only "),
     "smaller radius": (PAIRS, question(rho=RHO - 0.01), "outside the ball"),
     "radii that differ": (PAIRS, lambda d: statements(d)[0]["question"].update(rho=RHO + 1e-9), "one radius"),
-    "shifts that differ": (PAIRS, lambda d: statements(d)[0]["question"].update(shift="sensitive"), "answer one question"),
-    "limits that differ": (PAIRS, lambda d: statements(d)[0]["question"].update(group_skew=1.0), "answer one question"),
+    "shifts that differ": (
+        PAIRS,
+        lambda d: statements(d)[0]["question"].update(shift="sensitive"),
+        "one question",
+    ),
+    "limits that differ": (PAIRS, lambda d: statements(d)[0]["question"].update(group_skew=1.0), "one question"),
     "attained overstated": (
         PAIRS,
         lambda d: d["points"][0]["claim"].update(attained=d["points"][0]["claim"]["attained"] + 1e-9),
@@ -330,7 +334,7 @@ SAMPLED: dict[str, tuple[Change, str]] = {
         "",
     ),
     "no confidence claimed": (lambda d: d.update(confidence=None), "know nothing of a sample"),
-    "a statement more certain": (lambda d: statements(d)[0]["question"].update(confidence=0.99), "answer one question"),
+    "a statement more certain": (lambda d: statements(d)[0]["question"].update(confidence=0.99), "one question"),
     "counts changed": (lambda d: counts(d)[0][0].reverse(), "not those of the population's rows"),
     "a row more": (lambda d: counts(d)[0][0].__setitem__(0, counts(d)[0][0][0] + 1), "not those of the population"),
     "affinity raised": (

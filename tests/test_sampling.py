@@ -192,7 +192,7 @@ def test_rounding_keeps_means_and_can_be_repeated() -> None:
     edges = bin_edges(1.0)
     above = [(i, np.searchsorted(edges, v, side="right")) for i in range(4) for v in np.sort(loss[cell == i])]
     rows = [(i, min(float(edges[place]) + EDGE_ROUNDING, 1.0)) for i, place in above]
-    generator = rounding_numbers(11, 3, rows)
+    generator, rows = rounding_numbers(11, 3, rows)
     counts = np.zeros((4, 4))
     for index, value in rows:
         low = min(int(3 * value), 2)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from fairbound.chance import draw_sentence
 from fairbound.conditions import Condition
+from fairbound.digits import exactly
 from fairbound.divergences import DIVERGENCES, TOTAL_VARIATION
 from fairbound.limits import Limits, limit_sentences
 from fairbound.losses import LOSSES
@@ -90,11 +91,11 @@ def _statement(asked: _Asked) -> tuple[str, ...]:
     else:
         sentences.append(
             f"General shifting: Q may differ from P inside the cells too; no {said.value} exceeds the ceiling of "
-            f"{population.ceiling:g}."
+            f"{exactly(population.ceiling)}."
         )
     named = LOSSES.get(population.loss_name)
     if named is not None and population.ceiling < named.ceiling:
-        sentences.append(f"The loss {named.name} is cut off at {population.ceiling:g}.")
+        sentences.append(f"The loss {named.name} is cut off at {exactly(population.ceiling)}.")
     if not divergence.escapes:
         sentences.append(
             f"A finite {divergence.words} leaves Q no mass where P has none: what does not occur in P, be it "
@@ -113,7 +114,7 @@ def _statement(asked: _Asked) -> tuple[str, ...]:
         sentences.append(f"Left out of P {rows} in which a value was missing.")
     for name, skew in (("group", asked.group_skew), ("label", asked.label_skew)):
         if skew is not None:
-            sentences.append(f"Any two {name} shares of Q differ by at most {skew:g}.")
+            sentences.append(f"Any two {name} shares of Q differ by at most {exactly(skew)}.")
     sentences += limit_sentences(population, asked.group_limits, asked.label_limits)
     return (*sentences, *_sampling(asked))
 

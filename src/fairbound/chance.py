@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from decimal import ROUND_FLOOR, Decimal
 
+from fairbound.digits import exactly
+
 
 def percent_down(confidence: float) -> str:
     """Write a probability in per cent as the user did, or cut to six decimals: never more than it is."""
@@ -21,7 +23,7 @@ def with_probability(confidence: float, rows: int | None) -> str:
 def draw_sentence(rows: int | None, confidence: float, comparisons: int = 1) -> str:
     """Say how a sample speaks of P; what has several comparisons divides the error probability between them."""
     known = f"P is known through {rows} rows, taken to be independent draws from it and held out from training."
-    sure = f"With a probability of at least {confidence:g} over their draw"
+    sure = f"With a probability of at least {exactly(confidence)} over their draw"
     if comparisons == 1:
         return f"{known} {sure}, the bound holds for every rho at once."
     return (

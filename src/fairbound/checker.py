@@ -159,7 +159,7 @@ def _verify(whole: Whole) -> Verification:
     found: list[Finding] = []
     for documents in whole.parts:
         found += _check_part(documents, "" if whole.metric is None else f"{describe_objective(documents[0])}: ")
-    checks += found[0].checks
+    checks += list(dict.fromkeys(check for one in found for check in one.checks))
     return _decide(whole, reasons, found, checks)
 
 

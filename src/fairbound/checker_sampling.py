@@ -29,6 +29,9 @@ EDGE_ROUNDING = 1e-12
 #: Random numbers that are drawn anew at most.
 MOST_DRAWS = 20_000_000
 
+#: Rows of a cell at most: so many, numbers with 53 bits count exactly.
+MOST_ROWS = 2**53
+
 #: How much the probability of rounding up is raised, so that float arithmetic does not lower it, or lowered where
 #: losses are subtracted: there random numbers, which are multiples of ``STEP``, have to be allowed for too (section 2).
 STEP = 2.0**-53
@@ -100,6 +103,8 @@ def _check_rows(population: dict[str, Any], question: dict[str, Any]) -> None:
         for weight, bins in zip(row, cells, strict=True):
             if any(int(b[2]) != b[2] for b in bins) or sum(int(b[2]) for b in bins) != weight:
                 raise RefusedError("a confidence needs whole numbers of rows in all bins and cells")
+            if weight > MOST_ROWS:
+                raise RefusedError(f"a confidence needs cells of at most {MOST_ROWS} rows")
     if sum(map(sum, population["weight"])) != population["rows"]:
         raise RefusedError("the numbers of rows of the cells do not add up to the number of rows")
 
@@ -147,21 +152,29 @@ def _values(ceiling: float, intervals: int) -> list[float]:
 def recount(
     population: dict[str, Any], losses: list[float], seed: int | None, subtracted: Cells = frozenset()
 ) -> list[list[list[int]]]:
-    """Count the rows by cell and rounded loss: every row anew, in the order of the document (section 2)."""
+    """Count the rows by cell and rounded loss: every row anew, in an order that the rows alone decide (section 2)."""
     top = float(population["ceiling"])
     edges = [0.0, *(top * (1.0 - (1.0 - b / BINS) * (1.0 - b / BINS)) for b in range(1, BINS)), top]
-    rows: list[tuple[int, int, float, int]] = []
+    cells: dict[tuple[int, int], dict[float, int]] = {}
     for s, row in enumerate(population["knowledge"]["cells"]):
         for y, bins in enumerate(row):
             for low, high, weight, _ in bins:
                 loss = high  # of two-valued losses the same as low
                 if population["loss"] not in TWO_VALUED:
                     loss = _edge(edges, low, high, lower=(s, y) in subtracted)
-                rows.append((s, y, float(loss), int(weight)))
+                held = cells.setdefault((s, y), {})
+                held[float(loss)] = held.get(float(loss), 0) + int(weight)
     counts = [[[0] * len(losses) for _ in row] for row in population["knowledge"]["cells"]]
-    uniform = random.Random(_key(rows, seed, len(counts[0]), len(losses) - 1)).random  # noqa: S311 (not a secret)
+    packed = {
+        cell: b"".join(struct.pack("<dq", *entry) for entry in sorted(held.items())) for cell, held in cells.items()
+    }
+    absent = [b""] * (sum(map(len, counts)) - len(cells))
+    content = b"".join(hashlib.sha256(part).digest() for part in sorted([*packed.values(), *absent]))
+    key = hashlib.sha256(f"{seed},{len(losses) - 1};".encode() + content).digest()
+    uniform = random.Random(int.from_bytes(key, "big")).random  # noqa: S311 (not a secret)
     drawn = 0
-    for s, y, loss, weight in rows:
+    ordered = sorted(cells, key=lambda cell: (packed[cell], cell))
+    for (s, y), loss, weight in ((cell, *entry) for cell in ordered for entry in sorted(cells[cell].items())):
         place = min(bisect_right(losses, loss), len(losses) - 1) - 1
         part = (loss - losses[place]) / (losses[place + 1] - losses[place])
         if (s, y) not in subtracted:
@@ -178,16 +191,6 @@ def recount(
         counts[s][y][place] += weight - up
         counts[s][y][place + 1] += up
     return counts
-
-
-def _key(rows: list[tuple[int, int, float, int]], seed: int | None, labels: int, intervals: int) -> int:
-    """Return the number that the random numbers start from: it follows from the seed and from all rows (section 2)."""
-    total: dict[tuple[int, float], int] = {}
-    for s, y, loss, weight in rows:
-        if weight > 0:
-            total[s * labels + y, loss] = total.get((s * labels + y, loss), 0) + weight
-    entries = b"".join(struct.pack("<qdq", cell, loss, total[cell, loss]) for cell, loss in sorted(total))
-    return int.from_bytes(hashlib.sha256(f"{seed},{intervals};".encode() + entries).digest(), "big")
 
 
 def _edge(edges: list[float], low: float, high: float, *, lower: bool) -> float:

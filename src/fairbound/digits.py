@@ -51,6 +51,12 @@ def radius_down(rho: float) -> str:
     return f"{short.normalize():f}"
 
 
+def exactly(value: float) -> str:
+    """Write a number in full, without more digits than it has: limits are neither rounded up nor down."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
+
+
 def signed(change: float, decimals: int = 4) -> str:
     """Write a change with its sign."""
     text = f"{change:+.{decimals}f}"

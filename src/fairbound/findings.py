@@ -20,6 +20,7 @@ from fairbound.nearest_product import nearest_product
 from fairbound.population import Population, without_variance
 from fairbound.rates_nearest import nearest_rates
 from fairbound.reader import is_curve
+from fairbound.values import objective_problem
 
 #: Cells with fewer rows are named: their share and their mean loss rest on little.
 FEW_ROWS = 30
@@ -149,15 +150,19 @@ def worst_losses(certificates: tuple[Certificate, ...]) -> list[Floats] | None:
     if first.divergence == "total_variation":
         known = without_variance(known)
     try:
-        problem = known.problem(first.shift, first.support, first.empty_cells, first.group_skew, first.label_skew)
+        plain = known.problem(first.shift, first.support, first.empty_cells, first.group_skew, first.label_skew)
     except InputError:
         return None
     found = []
-    for certificate in certificates:
-        witness = certificate.witness
-        width = min(witness.reweighting.shape[2], problem.lower.loss.shape[2])
-        inside, loss = witness.reweighting[..., :width], problem.lower.loss[..., :width]
-        total = inside.sum(axis=2) + witness.unseen
-        known = (inside * loss).sum(axis=2) + witness.unseen * problem.ceiling
-        found.append(known / np.where(total > 0, total, 1.0))
+    for c in certificates:
+        atoms, most = plain.lower.loss, plain.ceiling
+        if c.objective is not None:  # losses that are subtracted are least in the worst case, not largest
+            signed = objective_problem(known, c.objective, plain, c.shift, c.support)
+            less = c.objective.sign(most.shape) < 0
+            atoms, most = np.where(less[..., None], -signed.lower.loss, atoms), np.where(less, -signed.ceiling, most)
+        width = min(c.witness.reweighting.shape[2], atoms.shape[2])
+        inside, loss = c.witness.reweighting[..., :width], atoms[..., :width]
+        total = inside.sum(axis=2) + c.witness.unseen
+        weighed = (inside * loss).sum(axis=2) + c.witness.unseen * most
+        found.append(weighed / np.where(total > 0, total, 1.0))
     return found

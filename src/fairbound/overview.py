@@ -56,7 +56,8 @@ class Cells(Protocol):
 
 def cell_rows(population: Cells) -> Rows:
     """Return head and rows of the table of cells."""
-    counted = population.rows is not None and bool(np.all(population.weight == np.round(population.weight)))
+    whole = bool(np.all(population.weight == np.round(population.weight)))
+    counted = whole and population.rows is not None and float(population.weight.sum()) == population.rows
     mass, base_rates, mean = population.mass, population.base_rates, population.mean
     rows = []
     for s, group in enumerate(population.groups):

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from fairbound.looks import looks
 from fairbound.reader_proofs import read_conditional, read_proof
 from fairbound.strict import (
     MalformedError,
@@ -43,6 +45,9 @@ SELECTED = "selected"
 #: Names that say what the values are: of these there is nothing but 0 and 1, and of those nothing above.
 TWO_VALUED = ("zero_one", SELECTED)
 CEILINGS = {"zero_one": 1.0, SELECTED: 1.0, "brier": 1.0, "jsd": 1.0, "absolute": 1.0}
+
+#: Names that a reader takes for one of these: no other loss may look like one.
+RESERVED = (*CEILINGS, "cross_entropy", "error rate", "zero-one", "0-1 loss", "selection rate")
 
 
 @dataclass(frozen=True)
@@ -178,6 +183,9 @@ def _population(population: Any) -> tuple[int, int]:
 def _named_values(population: dict[str, Any]) -> None:
     """Check that values are what the name of the loss says: whoever reads the name relies on it."""
     name, known = population["loss"], population["knowledge"]
+    alike = next((ours for ours in RESERVED if looks(ours) == looks(name) and name not in CEILINGS), None)
+    if alike is not None:
+        raise MalformedError(f"population.loss must not look like {alike!r} and be another name")
     top = CEILINGS.get(name)
     if top is not None and (population["ceiling"] is None or population["ceiling"] > top):
         raise MalformedError(f"population.ceiling must be at most {top:g} for the loss {name}")
@@ -398,7 +406,8 @@ def _read_metric(whole: dict[str, Any]) -> Whole:
     a_text(metric["name"], "metric.name")
     optional(a_name)(metric["group"], "metric.group")
     optional(lambda v, at: a_number(v, at, low=0.0, high=1.0))(whole["confidence"], "confidence")
-    optional(lambda v, at: a_number(v, at, low=0.0, high=LARGEST_RADIUS))(whole["distance"], "distance")
+    distance = partial(a_number, low=0.0, high=LARGEST_RADIUS)
+    (distance if whole["format"] == METRIC_FORMATS[1] else optional(distance))(whole["distance"], "distance")
     shape = _population(whole["population"])
     a_list(whole["sampling"], "sampling", None, lambda _, __: None)
     shared = [
@@ -437,9 +446,14 @@ def _read_metric(whole: dict[str, Any]) -> Whole:
         raise MalformedError("a radius or the distance of the curve is larger than its divergence can be")
     _consistent(infeasible, [d["question"]["rho"] for d in parts[0]])
     _one_question(parts)
+    found = Whole(parts, metric, tuple(claims), whole["confidence"])
+    if found.lower and any(
+        v > 1 for claim in [*claims, *(d["claim"] for p in parts for d in p)] for v in claim.values()
+    ):
+        raise MalformedError("claim: a ratio of the smaller to the larger of two means is at most 1")
     if whole["format"] == METRIC_FORMATS[0] and len(whole["points"]) != 1:
         raise MalformedError("a single certificate has one point")
-    return Whole(parts, metric, tuple(claims), whole["confidence"])
+    return found
 
 
 def _consistent(infeasible: list[float], rhos: list[float]) -> None:
@@ -465,6 +479,9 @@ def _one_question(parts: list[list[dict[str, Any]]]) -> None:
                 raise MalformedError(f"the points of a curve must share one question, but their {key} differs")
             if key not in {"rho", "objective"} and canonical(own[key]) != canonical(first[key]):
                 raise MalformedError(f"the statements must answer one question, but their {key} differs")
+    for key in ("region", "losses", "seed"):
+        if len({canonical((documents[0]["sampling"] or {}).get(key)) for documents in parts}) > 1:
+            raise MalformedError(f"the statements must rest on one sample, but their sampling.{key} differs")
     for number, document in enumerate(parts[0]):
         if any(documents[number]["question"]["rho"] != document["question"]["rho"] for documents in parts):
             raise MalformedError("the statements of a point must have one radius")

@@ -5,9 +5,9 @@ Standard library only.
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Any
 
+from fairbound.looks import looks
 from fairbound.reader import CEILINGS, Whole
 
 #: More names than these are not listed.
@@ -26,17 +26,8 @@ def remarks(whole: Whole) -> tuple[str, ...]:
 
 def _alike(side: str, names: list[Any]) -> list[str]:
     """Name those that a reader could take for one another."""
-    seen: dict[tuple[str, ...], list[Any]] = {}
+    seen: dict[str, list[Any]] = {}
     for name in names:
-        parts = name if isinstance(name, list) else [name]
-        seen.setdefault(tuple(map(looks, parts)), []).append(name)
+        seen.setdefault(looks(name), []).append(name)
     same = [alike for alike in seen.values() if len(alike) > 1]
     return [f"{side} that look alike: {', '.join(map(ascii, alike))}" for alike in same[:MOST_NAMES]]
-
-
-def looks(name: object) -> str:
-    """Return what people see of a name: without case, spaces and what is invisible; 1, 1.0 and true are one."""
-    if isinstance(name, bool | int | float):
-        return repr(float(name)) if abs(name) < 2**53 else repr(name)
-    text = unicodedata.normalize("NFKC", str(name)).casefold()
-    return "".join(c for c in text if not c.isspace() and unicodedata.category(c) not in {"Cc", "Cf", "Cn", "Co"})

@@ -76,9 +76,16 @@ def drawn(population: Population, intervals: int, seed: int, subtracted: Boolean
         loss = np.where(cells, least, loss)
     rows = table.weight.astype(np.int64)
     up = np.where(part == 1.0, rows, 0)
-    uniform = _uniform(_key(seed, intervals, loss, rows))
     between = (part > 0) & (part < 1) & (rows > 0)
-    up[between] = [np.count_nonzero(uniform(n) < p) for n, p in zip(rows[between], part[between], strict=True)]
+    place, total, key = _ordered(seed, intervals, loss, rows)
+    uniform = _uniform(key)
+    for at, n in zip(place, total, strict=True):
+        if between.flat[at]:  # one place of each cell and loss answers for all of them
+            up.flat[at] = np.count_nonzero(uniform(n) < part.flat[at])
+    merged = np.zeros_like(rows)
+    merged.flat[place] = total
+    up = np.where(between & (merged == 0), 0, up)
+    rows = np.where(between, merged, rows)
     counts = _collect(low, (rows - up).astype(np.float64), up.astype(np.float64), intervals)
     return Sample(counts, _values(population.ceiling, intervals), seed if between.any() else None)
 
@@ -103,20 +110,28 @@ def _edges(table: LossTable, ceiling: float, *, upper: bool) -> Floats:
     return np.minimum(above + allowed, ceiling) if upper else np.maximum(below - allowed, 0.0)
 
 
-def _key(seed: int, intervals: int, loss: Floats, rows: Integers) -> int:
-    """Return a number that follows from the seed and from how many rows of each cell have which loss.
+def _ordered(seed: int, intervals: int, loss: Floats, rows: Integers) -> tuple[Integers, Integers, int]:
+    """Return where each loss of each cell stands first, how many rows have it, and the key of the random numbers.
 
-    The random numbers must not be the same for every sample: the first cell would always be rounded with the same
-    deviation, and the confidence is one over the draw of rows and numbers (docs/finite-samples.md, section 2).
+    Key and order follow from the rows alone (docs/finite-samples.md, section 2). The numbers must not be the same for
+    every sample: the first cell would always be rounded with the same deviation, and the confidence is one over the
+    draw of rows and numbers. And nobody may choose which row gets which number: rows of one cell and loss count
+    together, losses come in their order, and cells in the order of what they hold, whatever they are called.
     """
-    cell = np.broadcast_to(np.arange(rows.shape[0] * rows.shape[1]).reshape(*rows.shape[:2], 1), rows.shape)
-    some = rows > 0
-    places, inverse = np.unique(np.stack([cell[some], loss[some]], axis=1), axis=0, return_inverse=True)
-    entries = np.empty(len(places), dtype=[("cell", "<i8"), ("loss", "<f8"), ("rows", "<i8")])
-    entries["cell"], entries["loss"] = places.T
-    entries["rows"] = np.bincount(inverse.ravel(), rows[some], len(places))
-    digest = hashlib.sha256(f"{seed},{intervals};".encode() + entries.tobytes()).digest()
-    return int.from_bytes(digest, "big")
+    cell = np.broadcast_to(np.arange(rows.shape[0] * rows.shape[1]).reshape(*rows.shape[:2], 1), rows.shape).ravel()
+    some = np.flatnonzero(rows.ravel() > 0)
+    order = some[np.lexsort((loss.ravel()[some], cell[some]))]
+    new = np.append(True, (np.diff(cell[order]) != 0) | (np.diff(loss.ravel()[order]) != 0))
+    place, start = order[new], np.flatnonzero(new)
+    total = np.add.reduceat(rows.ravel()[order], start)
+    entries = np.empty(len(place), dtype=[("loss", "<f8"), ("rows", "<i8")])
+    entries["loss"], entries["rows"] = loss.ravel()[place], total
+    inside = [np.flatnonzero(cell[place] == c) for c in range(rows.shape[0] * rows.shape[1])]
+    inside.sort(key=lambda chosen: entries[chosen].tobytes())
+    content = b"".join(hashlib.sha256(entries[chosen].tobytes()).digest() for chosen in inside)
+    digest = hashlib.sha256(f"{seed},{intervals};".encode() + content).digest()
+    ranked = np.concatenate(inside)
+    return place[ranked], total[ranked], int.from_bytes(digest, "big")
 
 
 def _uniform(key: int) -> Callable[[int], Floats]:

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from fairbound.chance import with_probability
-from fairbound.digits import Digits
+from fairbound.digits import Digits, exactly
 from fairbound.findings import FEW_ROWS, Findings, counts_rows, few_rows
 from fairbound.limits import limit_sentences
 from fairbound.markup import Child, definitions, element, number_cell, section, table
@@ -18,7 +18,6 @@ from fairbound.wording import capitalised, wording
 
 #: More cells, sentences and reasons than these are cut off, with a word that they are.
 MOST_CELLS = 200
-MOST_SENTENCES = 40
 MOST_REASONS = 20
 MOST_CHARACTERS = 1000
 
@@ -76,7 +75,7 @@ def data_section(findings: Findings, digits: Digits, excluded: Mapping[str, int]
         ("Rows", f"{population.rows:,.0f}" if population.rows is not None else "not known: made from moments"),
         (
             capitalised(said.one),
-            f"{said.words}, at most {population.ceiling:g}"
+            f"{said.words}, at most {exactly(population.ceiling)}"
             if np.isfinite(population.ceiling)
             else f"{said.words}, without a ceiling",
         ),
@@ -190,10 +189,8 @@ def scope_section(findings: Findings) -> Element:
         covered.append(f"Observed {said.values} only: no {said.value} occurs that was not seen in the same cell.")
     for word, skew in (("groups", asked.group_skew), ("labels", asked.label_skew)):
         if skew is not None:
-            covered.append(f"The shares of any two {word} differ by at most {skew:g}.")
-    covered += limit_sentences(asked.population, asked.group_limits, asked.label_limits)[:MOST_SENTENCES]
-    sentences = asked.assumptions[:MOST_SENTENCES]
-    left = len(asked.assumptions) - len(sentences)
+            covered.append(f"The shares of any two {word} differ by at most {exactly(skew)}.")
+    covered += limit_sentences(asked.population, asked.group_limits, asked.label_limits)
     return section(
         "scope",
         "What this covers, and what it rests on",
@@ -201,8 +198,9 @@ def scope_section(findings: Findings) -> Element:
         element("ul", *(element("li", sentence) for sentence in covered)),
         element("h3", "Assumptions"),
         element("p", "Worded by this page from the fields that the checker reads:", class_="muted"),
-        element("ul", *(element("li", element("bdi", _cut(sentence))) for sentence in sentences), id="assumptions"),
-        element("p", f"and {left} more.") if left else None,
+        element(
+            "ul", *(element("li", element("bdi", _cut(sentence))) for sentence in asked.assumptions), id="assumptions"
+        ),
         element("h3", "Confidence"),
         element("p", _confidence(findings), id="confidence"),
         element("h3", "Not said"),
