@@ -13,6 +13,9 @@ from fairbound.reader import CEILINGS, Whole
 #: More names than these are not listed.
 MOST_NAMES = 5
 
+#: Characters of a name that are looked at: nobody compares more, and to normalise many takes long.
+MOST_SEEN = 200
+
 
 def remarks(whole: Whole) -> tuple[str, ...]:
     """Return remarks on a document, in sentences."""
@@ -31,12 +34,18 @@ def _alike(side: str, names: list[Any]) -> list[str]:
         parts = name if isinstance(name, list) else [name]
         seen.setdefault(tuple(map(looks, parts)), []).append(name)
     same = [alike for alike in seen.values() if len(alike) > 1]
-    return [f"{side} that look alike: {', '.join(map(ascii, alike))}" for alike in same[:MOST_NAMES]]
+    return [f"{side} that look alike: {_listed(alike)}" for alike in same[:MOST_NAMES]]
+
+
+def _listed(names: list[Any]) -> str:
+    """List some names."""
+    listed = ", ".join(ascii(name)[:MOST_SEEN] for name in names[:MOST_NAMES])
+    return listed if len(names) <= MOST_NAMES else f"{listed}, and {len(names) - MOST_NAMES} more"
 
 
 def looks(name: object) -> str:
     """Return what people see of a name: without case, spaces and what is invisible; 1, 1.0 and true are one."""
     if isinstance(name, bool | int | float):
         return repr(float(name)) if abs(name) < 2**53 else repr(name)
-    text = unicodedata.normalize("NFKC", str(name)).casefold()
+    text = unicodedata.normalize("NFKC", str(name)[:MOST_SEEN]).casefold()
     return "".join(c for c in text if not c.isspace() and unicodedata.category(c) not in {"Cc", "Cf", "Cn", "Co"})
