@@ -21,6 +21,7 @@ PARTS = {
     "sampling": "benchmarks.sampling",
     "frames": "benchmarks.frames",
     "metrics": "benchmarks.metrics",
+    "hostile": "benchmarks.hostile",
 }
 
 

@@ -207,4 +207,4 @@ def test_a_check_ends() -> None:
     large["question"]["label_limits"] = {"rows": [[1.0, 0.0]] * count, "most": [0.5] * count}
     leaf = {**large["proof"]["leaves"][0], "share_mu": [0] * count}
     large["proof"]["leaves"] = [leaf] * 1300
-    assert "the check would take about" in verify(large).reasons[0]
+    assert "the check would take" in verify(large).reasons[0]

@@ -220,6 +220,7 @@ def _check_one(found: Finding, document: dict[str, Any], stand_in: StandIn | Non
     other = question["divergence"] != "hellinger"
     population = document["population"] if stand_in is None else stand_in.population
     tau = 1 - arb(question["rho"]) ** 2 if stand_in is None else stand_in.least_affinity(question["rho"])
+    case: Case | None = None
     unit: arb | None = None
     with found:
         if other and (question["base_rate_tolerance"] or question["group_limits"] or question["label_limits"]):
@@ -236,7 +237,8 @@ def _check_one(found: Finding, document: dict[str, Any], stand_in: StandIn | Non
         found.bound = rounded_up(bound) if direct else claim["bound"]
         found.checks.append(_describe(document["proof"]))
     with found:
-        case = _case(document, population, tau, claim["attained"] if ratio else 1.0)
+        if case is None or ratio:
+            case = _case(document, population, tau, claim["attained"] if ratio else 1.0)
         masses = product_masses(case, witness) if witness["mass"] is None else table_masses(case, witness)
         # That a ratio is at most one needs no witness: of two groups one has the smaller mean.
         attained = claim["attained"] if not ratio else None if claim["attained"] >= 1 else 0.0

@@ -29,8 +29,8 @@ class Compared(Case):
         if self.objective["plus"] == self.objective["minus"]:
             raise RefusedError("the objective compares a group with itself")
         self.parts = [list(labels)] if label is None else [[label], [y for y in labels if y != label]]
-        about, mirrored = _mirrored(population)
-        other = Case(mirrored, question, "label", tau)
+        self.place = [int(label not in (None, y)) for y in labels]
+        about, mirrored = _mirrored(population, self.objective["minus"])
         for cell in self.upper:
             sign = self.sign(*cell)
             if sign > 0:
@@ -38,10 +38,11 @@ class Compared(Case):
                 self.lower[cell] = [(p, factor * value) for p, value in self.lower[cell]]
                 self.ceiling[cell] = factor * self.ceiling[cell]
             elif sign < 0:
-                self.upper[cell] = [(p, value - about) for p, value in other.upper[cell]]
-                atoms = other.lower[cell] if population["knowledge"]["kind"] == "losses" else other.lower[cell][::-1]
-                self.lower[cell] = [(p, value - about) for p, value in atoms]  # in the order of the losses themselves
-                self.ceiling[cell] = other.ceiling[cell] - about
+                upper, lower, ceiling = self.law(mirrored, question, *cell)
+                lower = lower if population["knowledge"]["kind"] == "losses" else lower[::-1]
+                self.upper[cell] = [(p, value - about) for p, value in upper]
+                self.lower[cell] = [(p, value - about) for p, value in lower]  # in the order of the losses themselves
+                self.ceiling[cell] = ceiling - about
             else:
                 self.upper[cell] = [(p, arb(0)) for p, _ in self.upper[cell]]
                 self.lower[cell] = [(p, arb(0)) for p, _ in self.lower[cell]]
@@ -54,30 +55,38 @@ class Compared(Case):
             return 0
         return (s == self.objective["plus"]) - (s == self.objective["minus"])
 
-    def counted(self, masses: dict[tuple[int, int], arb], s: int, y: int) -> arb:
+    def counted(self, masses: dict[tuple[int, int], arb]) -> dict[tuple[int, int], arb]:
         """Values count by the label's share within its part of the group, whatever the share of the group."""
-        if self.sign(s, y) == 0:
-            return arb(0)
-        part = next(part for part in self.parts if y in part)
-        total = sum((masses[s, label] for label in part), arb(0))
-        if not total > 0:
-            raise RefusedError("the witness has no mass where the means are taken")
-        return masses[s, y] / total
+        totals: dict[tuple[int, int], arb] = {}
+        for (s, y), mass in masses.items():
+            totals[s, self.place[y]] = totals.get((s, self.place[y]), arb(0)) + mass
+        found = dict.fromkeys(masses, arb(0))
+        for (s, y), mass in masses.items():
+            if self.sign(s, y) == 0:
+                continue
+            total = totals[s, self.place[y]]
+            if not total > 0:
+                raise RefusedError("the witness has no mass where the means are taken")
+            found[s, y] = mass / total
+        return found
 
 
-def _mirrored(population: dict[str, Any]) -> tuple[arb, dict[str, Any]]:
-    """Return R, and the statistics of the losses R - l."""
+def _mirrored(population: dict[str, Any], group: int | None) -> tuple[arb, dict[str, Any]]:
+    """Return R, and the statistics with the losses R - l of one group."""
     known, top = population["knowledge"], population["ceiling"]
     if known["kind"] == "losses":
-        bins = [b for row in known["cells"] for cell in row for b in cell]
-        about = arb(top) if top is not None else arb(max((b[1] for b in bins), default=0))
-        cells = [
-            [[[about - arb(high), about - arb(low), w, 1 - arb(part)] for low, high, w, part in cell] for cell in row]
-            for row in known["cells"]
-        ]
+        edges = (b[1] for row in known["cells"] for cell in row for b in cell)
+        about = arb(top) if top is not None else arb(max(edges, default=0))
+        cells = list(known["cells"])
+        if group is not None:
+            cells[group] = [
+                [[about - arb(high), about - arb(low), w, 1 - arb(part)] for low, high, w, part in cell]
+                for cell in cells[group]
+            ]
         return about, {**population, "knowledge": {**known, "cells": cells}}
-    about = arb(top)
-    mean = [[about - arb(value) for value in row] for row in known["mean"]]
+    about, mean = arb(top), list(known["mean"])
+    if group is not None:
+        mean[group] = [about - arb(value) for value in mean[group]]
     return about, {**population, "knowledge": {**known, "mean": mean}}
 
 
@@ -114,7 +123,7 @@ def pulls_of(case: Compared, theta: list[list[float]]) -> list[list[arb]] | None
         at = arb(theta[s][y])
         if not at >= case.ceiling[s, y]:
             raise RefusedError(f"a multiplier of cell ({s}, {y}) falls below its ceiling: not feasible")
-        place = next(n for n, part in enumerate(case.parts) if y in part)
+        place = case.place[y]
         for probability, value in atoms:
             if probability.is_zero():
                 continue

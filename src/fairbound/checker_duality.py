@@ -24,8 +24,15 @@ MOST_HALVINGS = 400
 #: by a hair would have a witness all the same, and multipliers that prove anything of it.
 ROUNDING = fmpq(1, 10**12)
 
+#: What least shares are multiples of: all floats that are not tiny are, so it is no loss to round down to one.
+GRAIN = fmpq(1, 2**200)
+
 #: The attained value may be understated by this much, relative to the ceiling.
 UNDERSTATED = fmpq(1, 10**6)
+
+
+#: Masses and losses.
+Atoms = list[tuple[arb, arb]]
 
 
 class RefusedError(Exception):
@@ -53,28 +60,19 @@ class Case:
         self.turned = axis == "group"
         weight = population["weight"]
         size = len(weight), len(weight[0])
-        total = sum((arb(w) for row in weight for w in row), arb(0))
+        self.weight = weight
+        self.total = sum((arb(w) for row in weight for w in row), arb(0))
         self.general = question["shift"] == "general" and question["support"] == "any"
-        top = None if population["ceiling"] is None else arb(population["ceiling"])
-        self.upper: dict[tuple[int, int], list[tuple[arb, arb]]] = {}
-        self.lower: dict[tuple[int, int], list[tuple[arb, arb]]] = {}
+        self.upper: dict[tuple[int, int], Atoms] = {}
+        self.lower: dict[tuple[int, int], Atoms] = {}
         self.ceiling: dict[tuple[int, int], arb] = {}
         self.empty: set[tuple[int, int]] = set()
         for s in range(size[0]):
             for y in range(size[1]):
                 cell = (y, s) if self.turned else (s, y)
-                mass = arb(weight[s][y]) / total
-                atoms = _atoms(population["knowledge"], s, y, mass, top, question)
-                self.upper[cell], self.lower[cell], ceiling = atoms
+                self.upper[cell], self.lower[cell], self.ceiling[cell] = self.law(population, question, s, y)
                 if weight[s][y] == 0:
                     self.empty.add(cell)
-                    self.upper[cell], self.lower[cell] = [], []
-                    if not self.general and question["empty_cells"] != "ceiling":
-                        raise RefusedError(f"cell ({s}, {y}) is empty, and nothing is assumed of its losses")
-                    ceiling = top
-                if ceiling is None:
-                    raise RefusedError("general shifting needs a finite ceiling")
-                self.ceiling[cell] = ceiling
         self.groups, self.labels = (size[1], size[0]) if self.turned else size
         skews = [None if skew is None else exact(skew) + ROUNDING for skew in _sides(question, "skew", self.turned)]
         self.group_skew, self.label_skew = skews
@@ -85,9 +83,22 @@ class Case:
         self.top = max(self.ceiling.values(), key=lambda c: c.mid())
         self.scale = max((abs(c) for c in self.ceiling.values()), key=lambda c: c.mid())
 
-    def counted(self, masses: dict[tuple[int, int], arb], s: int, y: int) -> arb:
-        """How much the mean loss of a cell counts for a Q with these masses."""
-        return masses[s, y]
+    def law(self, population: dict[str, Any], question: dict[str, Any], s: int, y: int) -> tuple[Atoms, Atoms, arb]:
+        """Return a cell's upper atoms, lower atoms and ceiling (section 2), whichever way the case is turned."""
+        top = None if population["ceiling"] is None else arb(population["ceiling"])
+        mass = arb(self.weight[s][y]) / self.total
+        upper, lower, ceiling = _atoms(population["knowledge"], s, y, mass, top, question)
+        if self.weight[s][y] == 0:
+            if not self.general and question["empty_cells"] != "ceiling":
+                raise RefusedError(f"cell ({s}, {y}) is empty, and nothing is assumed of its losses")
+            upper, lower, ceiling = [], [], top
+        if ceiling is None:
+            raise RefusedError("general shifting needs a finite ceiling")
+        return upper, lower, ceiling
+
+    def counted(self, masses: dict[tuple[int, int], arb]) -> dict[tuple[int, int], arb]:
+        """How much the mean losses of the cells count for a Q with these masses."""
+        return masses
 
 
 def _sides(question: dict[str, Any], what: str, turned: bool) -> list[Any]:
@@ -115,8 +126,8 @@ def _tolerance(question: dict[str, Any]) -> fmpq:
 
 def _atoms(
     knowledge: dict[str, Any], s: int, y: int, mass: arb, top: arb | None, question: dict[str, Any]
-) -> tuple[list[tuple[arb, arb]], list[tuple[arb, arb]], arb | None]:
-    """Return a cell's upper atoms, lower atoms and ceiling (section 2)."""
+) -> tuple[Atoms, Atoms, arb | None]:
+    """Return the same of a cell that has this mass; None if there is no ceiling."""
     kind = knowledge["kind"]
     if kind == "losses":
         bins = [tuple(arb(v) for v in entry) for entry in knowledge["cells"][s][y]]  # low, high, weight, share of high
@@ -233,18 +244,23 @@ def least_shares(case: Case) -> list[fmpq]:
     size = case.labels
     least, most = [fmpq(0)] * size, [fmpq(1)] * size
     if case.label_skew is not None:
-        least = [max(fmpq(0), (1 - (size - 1) * case.label_skew) / size)] * size
+        least = [max(fmpq(0), _below((1 - (size - 1) * case.label_skew) / size))] * size
     limits = case.label_limits or Limits([], [])
     for row, end in zip(limits.rows, limits.most, strict=True):
         first, second = sorted(row)[:2]
         for i, own in enumerate(row):
             other = second if own == first else first  # the least of the others
             if own > other:
-                most[i] = min(most[i], max(fmpq(0), (end - other) / (own - other)))
+                most[i] = min(most[i], max(fmpq(0), -_below((other - end) / (own - other))))
             elif own < other:
-                least[i] = max(least[i], (other - end) / (other - own))
+                least[i] = max(least[i], _below((other - end) / (other - own)))
     total = sum(most, fmpq(0))
     return [max(low, 1 - (total - high)) for low, high in zip(least, most, strict=True)]
+
+
+def _below(value: fmpq) -> fmpq:
+    """Round down to a multiple of GRAIN: sums of many quotients would be fractions of enormous numbers."""
+    return (value / GRAIN).floor() * GRAIN
 
 
 def exact(value: float) -> fmpq:
@@ -255,6 +271,8 @@ def exact(value: float) -> fmpq:
 def pieces(case: Case, proof: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[list[arb]]]]:
     """Walk the tree of bisections: its leaves cover the root by construction, and the root covers all shares."""
     size = case.labels
+    if size > MOST_CORNERS:
+        raise RefusedError(f"partitions of more than {MOST_CORNERS} shares are not checked")
     floors = [exact(v) for v in proof["floors"]]
     for floor, least in zip(floors, least_shares(case), strict=True):
         if not 0 <= floor <= least:
@@ -262,8 +280,6 @@ def pieces(case: Case, proof: dict[str, Any]) -> Iterator[tuple[dict[str, Any], 
     spread = 1 - sum(floors, fmpq(0))
     if spread < 0:
         raise RefusedError("the root is empty: its floors add up to more than one")
-    if size > MOST_CORNERS:
-        raise RefusedError(f"partitions of more than {MOST_CORNERS} shares are not checked")
     stack = [(0, [[fmpq(int(i == j)) for j in range(size)] for i in range(size)])]
     leaves = iter(proof["leaves"])
     for split in proof["splits"]:
@@ -324,8 +340,9 @@ class Inventory:
     def __init__(self, case: Case, witness: dict[str, Any], masses: dict[tuple[int, int], arb]) -> None:
         self.pairs: list[tuple[arb, arb]] = []
         self.stray, self.value = arb(0), arb(0)
+        counted = case.counted(masses)
         for (s, y), atoms in case.lower.items():
-            mass, much = masses[s, y], case.counted(masses, s, y)
+            mass, much = masses[s, y], counted[s, y]
             cell = (y, s) if case.turned else (s, y)
             inside, unseen = witness["reweighting"][cell[0]][cell[1]], witness["unseen"][cell[0]][cell[1]]
             if any(v < 0 for v in inside) or unseen < 0:

@@ -13,6 +13,9 @@ from typing import Any
 from fairbound.reader import SELECTED, Whole
 from fairbound.strict import canonical
 
+#: Characters of a name that are repeated in what is said of each statement.
+MOST_SHOWN = 200
+
 #: Means given the group; differences, and ratios, between two groups; among the rows of the positive label or others.
 OF_GROUPS = {"group_loss": False, "selection_rate": True, "cell_loss": False}
 OF_PAIRS: dict[str, tuple[bool, list[tuple[str | None, bool]], bool]] = {
@@ -63,7 +66,8 @@ def _expected(name: Any, group: Any, population: dict[str, Any]) -> Iterator[dic
     if name in OF_PAIRS and group is not None:
         return None
     if name in OF_GROUPS:
-        chosen = [s for s in groups if group is None or canonical(population["groups"][s]) == canonical(group)]
+        own = canonical(group)
+        chosen = [s for s in groups if group is None or canonical(population["groups"][s]) == own]
         labels = range(len(population["labels"])) if name == "cell_loss" else [None]
         return (_objective(s, None, y, True, False) for y in labels for s in chosen) if chosen else None
     _, kinds, ratio = OF_PAIRS[name]
@@ -96,4 +100,4 @@ def describe_objective(document: dict[str, Any]) -> str:
 
 def _named(names: list[Any], number: int) -> str:
     """Return a name, or what there is in its place: strangers write what they like."""
-    return repr(names[number]) if number < len(names) else f"number {number} (there is none)"
+    return repr(names[number])[:MOST_SHOWN] if number < len(names) else f"number {number} (there is none)"

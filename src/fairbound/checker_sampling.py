@@ -12,6 +12,7 @@ import struct
 from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from flint import arb
@@ -153,8 +154,7 @@ def recount(
     population: dict[str, Any], losses: list[float], seed: int | None, subtracted: Cells = frozenset()
 ) -> list[list[list[int]]]:
     """Count the rows by cell and rounded loss: every row anew, in an order that the rows alone decide (section 2)."""
-    top = float(population["ceiling"])
-    edges = [0.0, *(top * (1.0 - (1.0 - b / BINS) * (1.0 - b / BINS)) for b in range(1, BINS)), top]
+    edges = _edges(float(population["ceiling"]))
     cells: dict[tuple[int, int], dict[float, int]] = {}
     for s, row in enumerate(population["knowledge"]["cells"]):
         for y, bins in enumerate(row):
@@ -191,6 +191,12 @@ def recount(
         counts[s][y][place] += weight - up
         counts[s][y][place + 1] += up
     return counts
+
+
+@lru_cache(maxsize=1)
+def _edges(top: float) -> list[float]:
+    """Return the edges of the fixed bins."""
+    return [0.0, *(top * (1.0 - (1.0 - b / BINS) * (1.0 - b / BINS)) for b in range(1, BINS)), top]
 
 
 def _edge(edges: list[float], low: float, high: float, *, lower: bool) -> float:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from flint import arb, fmpq
 
@@ -22,6 +23,9 @@ EXACT_ROWS = 20_000
 
 #: How much is added to a root that was found in floats, relative, at the first attempt to prove it.
 SLACK = 1e-12
+
+#: What may be left of a sum of probabilities, relative: it counts as something between nothing and all of it.
+NEGLIGIBLE = 2.0**-80
 
 
 def certain_root(root: float, holds: Callable[[arb], bool]) -> arb | None:
@@ -236,7 +240,7 @@ def growth(way: Sequence[Node], x: arb) -> arb:
 
 def _inside(counts: Sequence[int]) -> list[Node]:
     """Return the experiments inside a cell: each loss, from the second on, among those at most as large."""
-    totals = [sum(counts[: place + 1]) for place in range(len(counts))]
+    totals = list(accumulate(counts))
     return [Node(counts[place], totals[place]) for place in range(1, len(counts)) if totals[place]]
 
 
@@ -292,7 +296,30 @@ def _is_upper_share(share: arb, node: Node, error: arb, x: arb) -> bool:
         return True
     if node.hits == node.rows or node.rows > EXACT_ROWS:
         return False
-    return bool((1 - share).beta_lower(arb(node.rows - node.hits), arb(node.hits + 1), 1) <= error)
+    if share > arb(fmpq(node.hits, node.rows)):
+        return bool(few_hits(node.hits, node.rows, share) <= error)
+    return bool(1 - few_hits(node.rows - node.hits - 1, node.rows, 1 - share) <= error)
+
+
+def few_hits(hits: int, rows: int, share: arb) -> arb:
+    """Return the probability of so many hits or fewer if their true share is ``share``, larger than hits / rows.
+
+    Term by term from the largest one on; what is left is less than a geometric series. (The incomplete beta function
+    gives the same, but for some arguments it takes a second.)
+    """
+    if share >= 1:
+        return arb(0)
+    ways = arb(rows + 1).lgamma() - arb(hits + 1).lgamma() - arb(rows - hits + 1).lgamma()
+    term = (ways + hits * share.log() + (rows - hits) * (1 - share).log()).exp()
+    total, odds = term, (1 - share) / share
+    for left in range(hits, 0, -1):
+        ratio = odds * left / (rows - left + 1)
+        rest = term * ratio / (1 - ratio)
+        if ratio < 1 and rest <= total * NEGLIGIBLE:
+            return total + rest * arb(0.5, 0.5)
+        term *= ratio
+        total += term
+    return total
 
 
 def _best_level(counts: Sequence[int], losses: Sequence[float], affinity: float) -> float:

@@ -1,22 +1,46 @@
 """How long a check will take, estimated before it begins: no small document may keep its reader busy.
 
-Standard library only. The unit is about what one atom costs in one evaluation of a bound; measured, a million of them
-take about 0.6 seconds.
+Standard library only. The unit is a microsecond of an ordinary machine; the numbers of units were measured, and the
+largest of what a document can make of them counts.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from fairbound.checker_sampling import MOST_DRAWS
 from fairbound.checker_sphere import EXACT_ROWS, SLABS
 from fairbound.reader import TWO_VALUED, Whole
 
 #: Units that are done without being asked twice, and at all; and seconds that a unit takes.
-MOST_WORK, PATIENT_WORK = 6_000_000, 400_000_000
-UNIT_SECONDS = 6e-7
+MOST_WORK, PATIENT_WORK = 3_500_000, 240_000_000
+UNIT_SECONDS = 1e-6
 
-#: What a node of the tree of a sample costs in each slab, what a random number costs, and an exact binomial tail.
-NODE_WORK, DRAW_WORK, TAIL_WORK = 40, 0.15, 200
+#: To begin with, for a certificate; to put a cell, a bin and a coefficient of a limit into exact numbers, and to check
+#: a witness there.
+BEGIN, CELL, BIN, LIMIT = 50.0, 12.0, 7.0, 5.0
+
+#: What statements of a metric cost more than the loss of all: values are added, subtracted, or do not count.
+COMPARED = 1.4
+
+#: At every corner of a piece: a cell, and an atom of it, by kind of proof.
+AT_CELL = 0.55
+AT_ATOM = {
+    "conditional": 0.55,
+    "rates_means": 0.55,
+    "rates": 1.6,
+    "divergence_partition": 1.6,
+    "mean_partition": 1.6,
+    "difference_partition": 3.2,
+}
+
+#: For every piece: to begin with; a coordinate of a corner, which may be a long fraction; a coefficient of a limit; a
+#: share that is limited by a skew.
+AT_PIECE, AT_CORNER, AT_LIMIT, AT_SHARE = 12.0, 1.2, 0.8, 5.0
+
+#: In a sample: a class or a branch in each slab, a step of the way to it, a class in the search for the budget, a
+#: random number, an exact binomial tail and a row of it.
+AT_NODE, AT_STEP, AT_CLASS, AT_DRAW, AT_TAIL, AT_ROOT = 22.0, 7.0, 60.0, 0.065, 60.0, 7.0
 
 
 def seconds(work: float) -> str:
@@ -27,50 +51,55 @@ def seconds(work: float) -> str:
 
 def work_of(whole: Whole) -> float:
     """Return about how much work it is to check a whole document."""
-    return sum(sum(map(_one, documents)) + _sampling(documents[0]) for documents in whole.parts)
+    population = whole.parts[0][0]["population"]  # the same in all parts
+    bins = [b for row in population["knowledge"].get("cells", []) for cell in row for b in cell]
+    rows = 0.0 if population["loss"] in TWO_VALUED else sum(b[2] for b in bins)
+    work = 0.0
+    for documents in whole.parts:
+        work += _sampling(documents[0], len(bins), min(rows, MOST_DRAWS))
+        known = (documents[0]["sampling"] or population)["knowledge"]
+        inside = sum(len(cell) for row in known.get("cells", []) for cell in row)
+        work += sum(_one(document, inside) for document in documents)
+    return work
 
 
-def _one(document: dict[str, Any]) -> float:
-    """Return the work of a proof and a witness; the question is put into exact numbers for either of them."""
+def _one(document: dict[str, Any], bins: int) -> float:
+    """Return the work of a proof and a witness; ``bins`` are those of the stand-in, if there is one."""
     proof, population, question = document["proof"], document["population"], document["question"]
     groups, labels = len(population["groups"]), len(population["labels"])
-    knowledge = (document["sampling"] or population)["knowledge"]
-    atoms = 2 * groups * labels
-    if knowledge["kind"] == "losses":
-        atoms += sum(2 * len(cell) for row in knowledge["cells"] for cell in row)
+    cells = groups * labels
+    atoms = cells if question["shift"] == "sensitive" else 2 * max(cells, bins)
     sides = (question[key] for key in ("group_limits", "label_limits"))
     limits = sum(len(row) for side in sides if side is not None for row in side["rows"])
-    limits += 3 * ((question["group_skew"] is not None) * groups + (question["label_skew"] is not None) * labels)
-    build = 4 * atoms + 4 * limits  # the case itself, and the witness
+    skewed = (question["group_skew"] is not None) * groups + (question["label_skew"] is not None) * labels
+    shares = AT_LIMIT * limits + AT_SHARE * skewed
+    build = BEGIN + CELL * cells + BIN * bins + LIMIT * limits
     if question["objective"] is not None:
-        build *= 3  # the values that are added, and those that are subtracted
+        build *= COMPARED
+    once = AT_CELL * cells + AT_ATOM.get(proof["kind"], 0.35) * atoms
     if proof["kind"] in {"tangent", "divergence_single", "mean_single"}:
-        return build + 2 * atoms + limits
+        return build + 2 * once + shares
     if proof["kind"] in {"conditional", "rates_means"}:
-        return build + 2 * (atoms + limits) * sum(map(len, proof["theta"]))
+        return build + (AT_PIECE + once + shares) * sum(map(len, proof["theta"]))
     corners = len(proof["floors"])
-    leaf = corners * (2 * atoms + corners) + limits
-    if proof["kind"] == "difference_partition":
-        leaf *= 3  # values are made anew at every corner
-    return build + len(proof["leaves"]) * leaf + len(proof["splits"]) * corners
+    leaf = AT_PIECE + corners * (once + AT_CORNER * corners) + shares
+    return build + len(proof["leaves"]) * leaf + len(proof["splits"]) * corners * AT_CORNER
 
 
-def _sampling(document: dict[str, Any]) -> float:
+def _sampling(document: dict[str, Any], bins: int, draws: float) -> float:
     """Return the work of counting rows and recomputing a confidence region."""
     sampling, population = document["sampling"], document["population"]
     if sampling is None:
         return 0.0
     cells = len(population["groups"]) * len(population["labels"])
-    known = population["knowledge"]
-    bins = [b for row in known.get("cells", []) for cell in row for b in cell]
-    counting = 4.0 * len(bins) + 20.0 * cells
+    counting = 30.0 * cells + 6.0 * bins
     if sampling["counts"] is None:
         return counting
-    if population["loss"] not in TWO_VALUED:
-        counting += DRAW_WORK * sum(b[2] for b in bins)
     classes = cells * len(sampling["losses"])
-    nodes = classes + 2 * cells * cells.bit_length()
-    if document["question"]["shift"] == "general":
-        return counting + NODE_WORK * nodes * SLABS
-    tails = sum(TAIL_WORK + 0.1 * min(EXACT_ROWS, sum(cell)) for row in sampling["counts"] for cell in row)
-    return counting + NODE_WORK * nodes * 2 + tails
+    counting += AT_DRAW * draws + AT_CLASS * classes
+    slabs = SLABS if document["question"]["shift"] == "general" else 1
+    tree = cells * (AT_NODE + AT_STEP * cells.bit_length())
+    if slabs > 1:
+        return counting + slabs * (AT_NODE * classes + tree)
+    tails = sum(AT_TAIL + AT_ROOT * min(EXACT_ROWS, sum(cell)) ** 0.5 for row in sampling["counts"] for cell in row)
+    return counting + AT_NODE * classes + tree + tails

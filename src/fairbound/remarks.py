@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairbound.looks import looks
+from fairbound.looks import MOST_SEEN, looks
 from fairbound.reader import CEILINGS, Whole
 
 #: More names than these are not listed.
@@ -30,4 +30,10 @@ def _alike(side: str, names: list[Any]) -> list[str]:
     for name in names:
         seen.setdefault(looks(name), []).append(name)
     same = [alike for alike in seen.values() if len(alike) > 1]
-    return [f"{side} that look alike: {', '.join(map(ascii, alike))}" for alike in same[:MOST_NAMES]]
+    return [f"{side} that look alike: {_listed(alike)}" for alike in same[:MOST_NAMES]]
+
+
+def _listed(names: list[Any]) -> str:
+    """List some names."""
+    listed = ", ".join(ascii(name)[:MOST_SEEN] for name in names[:MOST_NAMES])
+    return listed if len(names) <= MOST_NAMES else f"{listed}, and {len(names) - MOST_NAMES} more"

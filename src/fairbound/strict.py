@@ -15,10 +15,16 @@ from typing import Any, NoReturn
 MOST_CHARACTERS = 32_000_000
 MOST_DEPTH = 12
 LARGEST_NUMBER = 1e100
+#: Parts of a name: names are repeated in what is said of them.
+MOST_PARTS = 100
 
 
 #: Texts, of which nothing is looked at, or brackets. Nothing that was read is read again: the time is linear.
 _TEXTS_AND_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+
+
+#: Made once: names are many, and to make it takes longer than to write one of them.
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 class MalformedError(ValueError):
@@ -27,7 +33,7 @@ class MalformedError(ValueError):
 
 def canonical(value: Any) -> str:
     """Return the one text of a JSON value that digests are taken of."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _CANONICAL.encode(value)
 
 
 def parse(text: str | bytes) -> Any:
@@ -75,7 +81,7 @@ def an_object(value: Any, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
     if missing:
         raise MalformedError(f"{where} lacks {', '.join(missing)}")
     if extra:
-        raise MalformedError(f"{where} has unknown entries: {', '.join(extra)}")
+        raise MalformedError(f"{where} has unknown entries: {', '.join(extra[:10])}")
     return value
 
 
@@ -134,8 +140,10 @@ def a_text(value: Any, where: str) -> None:
 def a_name(value: Any, where: str) -> None:
     """Accept the name of a group or a label."""
     parts = value if isinstance(value, list) else [value]
-    if not parts or any(not isinstance(part, str | int | float | bool) for part in parts):
-        raise MalformedError(f"{where} must be a name: a text, a number, a truth value, or a list of these")
+    if not 0 < len(parts) <= MOST_PARTS or any(not isinstance(part, str | int | float | bool) for part in parts):
+        raise MalformedError(
+            f"{where} must be a name: a text, a number, a truth value, or a list of at most {MOST_PARTS} of these"
+        )
     for part in parts:
         if isinstance(part, str):
             a_text(part, where)
