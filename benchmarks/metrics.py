@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.table import Table, note, seconds, times
 from benchmarks.timing import timed
 from fairbound import CertificateCurve, Population, certify_curve, nearest_fair
-from fairbound.metrics import METRICS
+from fairbound.problem.metrics import METRICS
 
 #: From theory's population: masses, mean losses and selection rates of the cells.
 MASS = [[0.464, 0.204], [0.295, 0.037]]

@@ -13,9 +13,9 @@ import numpy as np
 from scipy import stats
 
 from fairbound import Hoeffding, Population, Sphere, certify, certify_curve
-from fairbound.arrays import Floats
-from fairbound.regions import StandIn
-from fairbound.sphere import least_affinity_of_masses
+from fairbound.arithmetic.arrays import Floats
+from fairbound.sampling.region import StandIn
+from fairbound.sampling.sphere import least_affinity_of_masses
 
 CONFIDENCE = 0.9
 ERROR = 1.0 - CONFIDENCE

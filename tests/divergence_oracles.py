@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog, minimize_scalar
 
-from fairbound.arrays import Booleans, Floats
-from fairbound.problem import Problem
+from fairbound.arithmetic.arrays import Booleans, Floats
+from fairbound.solve.problem import Problem
 
 
 def distance(name: str, p: Floats, q: Floats, outside: float = 0.0) -> float:

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from fairbound import Certificate, CertificateCurve, InputError, Population, SmallCellWarning, certify, certify_curve
-from fairbound.document import digest
-from fairbound.objective import Objective
-from fairbound.posing import pose
+from fairbound.certificate.document import digest
+from fairbound.problem.objective import Objective
+from fairbound.problem.validate import pose
 from tests.metric_problems import named
 from tests.problems import E, P
 

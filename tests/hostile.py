@@ -13,10 +13,10 @@ from typing import Any
 
 from flint import arb
 
-from fairbound.checker_sampling import MOST_DRAWS, recount
-from fairbound.checker_sphere import error_of_each, few_hits
-from fairbound.reader import FORMAT, VERSION
-from fairbound.strict import canonical
+from fairbound.verify.sampling import MOST_DRAWS, recount
+from fairbound.verify.sphere import error_of_each, few_hits
+from fairbound.verify.reading import FORMAT, VERSION
+from fairbound.verify.strict import canonical
 
 Document = dict[str, Any]
 Table = list[list[Any]]

@@ -17,10 +17,10 @@ from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 from fairbound import Population
-from fairbound.arrays import Floats
-from fairbound.knowledge import LossTable, MeanAndVariance
-from fairbound.marginals import MarginalSet
-from fairbound.nearest import nearest_shares
+from fairbound.arithmetic.arrays import Floats
+from fairbound.data.loss_summary import LossTable, MeanAndVariance
+from fairbound.solve.shares import MarginalSet
+from fairbound.solve.nearest import nearest_shares
 
 METRICS = (
     "group_loss",

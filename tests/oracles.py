@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 
-from fairbound.arrays import Floats
-from fairbound.problem import Atoms, Problem
+from fairbound.arithmetic.arrays import Floats
+from fairbound.solve.problem import Atoms, Problem
 
 
 def conic_general(problem: Problem, rho: float) -> float:

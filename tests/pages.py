@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairbound import CertificateCurve, Population, certify_curve
-from fairbound.question import Shift
+from fairbound.problem.question import Shift
 
 #: Names that strangers' data may hold. Unescaped, each of the first would do something.
 NASTY = [

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fairbound import Population
-from fairbound.arrays import Floats
-from fairbound.posing import pose
+from fairbound.arithmetic.arrays import Floats
+from fairbound.problem.validate import pose
 
 P = np.array([[0.464, 0.204], [0.295, 0.037]])
 E = np.array([[0.09, 0.38], [0.02, 0.45]])

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog, minimize_scalar
 
-from fairbound.arrays import Floats
-from fairbound.base_rates import BaseRates
-from fairbound.problem import Problem
+from fairbound.arithmetic.arrays import Floats
+from fairbound.solve.base_rates import BaseRates
+from fairbound.solve.problem import Problem
 from tests.oracles import affinity
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 from fairbound import Population
-from fairbound.arrays import Floats
+from fairbound.arithmetic.arrays import Floats
 
 Rows = list[tuple[int, float]]
 

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from fairbound import InfeasibleError, InputError, Population, certify, certify_curve, largest_certified_rho
-from fairbound.arrays import Floats
-from fairbound.base_rates import BaseRates
-from fairbound.marginals import MarginalSet
-from fairbound.problem import Problem
-from fairbound.proof import RatesProof
-from fairbound.rates_bounds import Leaves, rates_bound
-from fairbound.rates_limits import limiting_pull
-from fairbound.rates_nearest import nearest_rates
-from fairbound.rounding import LEEWAY, raised
-from fairbound.witness import Witness
+from fairbound.arithmetic.arrays import Floats
+from fairbound.solve.base_rates import BaseRates
+from fairbound.solve.shares import MarginalSet
+from fairbound.solve.problem import Problem
+from fairbound.solve.proof import RatesProof
+from fairbound.solve.rates_bounds import Leaves, rates_bound
+from fairbound.solve.rates_limits import limiting_pull
+from fairbound.solve.rates_nearest import nearest_rates
+from fairbound.arithmetic.rounding import LEEWAY, raised
+from fairbound.solve.witness import Witness
 from tests.problems import E, P, random_population
 from tests.rates_oracles import conic_rates, linear_support, random_rates_members, sensitive_grid, without_condition
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fairbound import InputError, Population, divergence_between, hellinger_radius
-from fairbound.arrays import Floats
-from fairbound.divergences import DIVERGENCES, affinity_at
+from fairbound.arithmetic.arrays import Floats
+from fairbound.problem.divergences import DIVERGENCES, affinity_at
 from tests.divergence_oracles import distance
 from tests.problems import E, P
 

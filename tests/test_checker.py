@@ -24,7 +24,7 @@ from fairbound import (
     verify,
 )
 from fairbound.cli import main
-from fairbound.document import digest
+from fairbound.certificate.document import digest
 from tests.problems import E, P, radius, random_population
 
 Document = dict[str, Any]

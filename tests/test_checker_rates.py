@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from fairbound import Certificate, CertificateCurve, Population, Verdict, certify, certify_curve, report, verify
-from fairbound.document import digest
-from fairbound.proof import RatesProof
+from fairbound.certificate.document import digest
+from fairbound.solve.proof import RatesProof
 from tests.problems import E, P, random_population
 from tests.test_base_rates import radius
 from tests.test_checker import mutate, places

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fairbound import Certificate, CertificateCurve, Verdict, certify, certify_curve, verify
-from fairbound.document import digest
+from fairbound.certificate.document import digest
 from tests.metric_oracles import METRICS
 from tests.metric_problems import named, possible_metrics, random_table
 from tests.test_metrics_checker import (

@@ -25,11 +25,11 @@ from fairbound import (
     certify_curve,
     verify,
 )
-from fairbound.checker import PRECISION
-from fairbound.checker_sphere import Node, affinity_of_classes, affinity_of_masses, budget, is_upper_limit, tail
+from fairbound.verify.verdict import PRECISION
+from fairbound.verify.sphere import Node, affinity_of_classes, affinity_of_masses, budget, is_upper_limit, tail
 from fairbound.cli import main
-from fairbound.document import digest
-from fairbound.regions import Sphere
+from fairbound.certificate.document import digest
+from fairbound.sampling.region import Sphere
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")  # small cells are the point
 

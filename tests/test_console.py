@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairbound.demo import demo_rows
+from fairbound.cli.demo import demo_rows
 from tests.commands import environment
 
 ROOT = Path(__file__).parents[1]

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from fairbound import InfeasibleError, InputError, Population, certified_loss, certify
-from fairbound.arrays import AnyArray, Floats
+from fairbound.arithmetic.arrays import AnyArray, Floats
 
 SIZE = 400
 

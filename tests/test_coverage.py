@@ -13,9 +13,9 @@ import pytest
 from scipy import stats
 
 from fairbound import REGIONS, InfeasibleError, Population, SmallCellWarning, certify, certify_curve
-from fairbound.arrays import Floats
-from fairbound.regions import find_region
-from fairbound.sphere import MassTree, budget, largest_means, least_affinity_of_classes, loss_counts
+from fairbound.arithmetic.arrays import Floats
+from fairbound.sampling.region import find_region
+from fairbound.sampling.sphere import MassTree, budget, largest_means, least_affinity_of_classes, loss_counts
 from tests.samples import TRUTHS, Truth
 
 CONFIDENCE = 0.9

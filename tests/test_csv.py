@@ -16,8 +16,8 @@ import polars as pl
 import pytest
 
 from fairbound import InputError, Population
-from fairbound.csv_file import LONGEST_LINE, CsvFile, typed
-from fairbound.document import write_population
+from fairbound.data.csv_file import LONGEST_LINE, CsvFile, typed
+from fairbound.certificate.document import write_population
 
 
 def frame(rows: int = 500, labels: int = 2) -> pl.DataFrame:
@@ -235,7 +235,7 @@ def test_many_portions_are_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyP
     given.write_csv(path)
     asked = {"label": "label", "group": ["sex", "code"], "probability": "p1"}
     whole = population(CsvFile(str(path)), **asked)
-    monkeypatch.setattr("fairbound.csv_file.PORTION", 7)
+    monkeypatch.setattr("fairbound.data.csv_file.PORTION", 7)
     assert population(CsvFile(str(path)), **asked) == whole
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairbound import Certificate, Population, certify, verify
-from fairbound.question import DivergenceName
+from fairbound.problem.question import DivergenceName
 from tests.divergence_oracles import distance, primal_at
 from tests.metric_problems import named
 from tests.problems import E

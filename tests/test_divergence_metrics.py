@@ -23,13 +23,13 @@ from fairbound import (
     report,
     verify,
 )
-from fairbound.arrays import Booleans
-from fairbound.divergences import DIVERGENCES
-from fairbound.nearest_product import nearest_product, with_every_share
-from fairbound.population import without_variance
-from fairbound.problem import Problem
-from fairbound.question import DivergenceName, Shift
-from fairbound.values import objective_problem
+from fairbound.arithmetic.arrays import Booleans
+from fairbound.problem.divergences import DIVERGENCES
+from fairbound.solve.nearest_product import nearest_product, with_every_share
+from fairbound.data.population import without_variance
+from fairbound.solve.problem import Problem
+from fairbound.problem.question import DivergenceName, Shift
+from fairbound.solve.signed_values import objective_problem
 from tests.divergence_oracles import farthest_share, members, primal_at
 from tests.metric_problems import EXTREME, named, possible_metrics, random_table
 from tests.problems import E, P

@@ -24,17 +24,17 @@ from fairbound import (
     hellinger_radius,
     verify,
 )
-from fairbound.arrays import Floats
-from fairbound.certify import largest_certified_rho
-from fairbound.cone_pieces import ConePieces, merged
-from fairbound.conjugate_bounds import moving_bound
-from fairbound.divergences import DIVERGENCES
+from fairbound.arithmetic.arrays import Floats
+from fairbound.certificate.certify import largest_certified_rho
+from fairbound.solve.cone_pieces import ConePieces, merged
+from fairbound.solve.conjugate_bounds import moving_bound
+from fairbound.problem.divergences import DIVERGENCES
 from fairbound.errors import ThresholdError
-from fairbound.inside import Ground, keep_inside, measure, worst_inside
-from fairbound.marginals import MarginalSet
-from fairbound.nearest_product import nearest_product, product_divergence
-from fairbound.problem import Problem
-from fairbound.question import DivergenceName, Shift
+from fairbound.solve.worst_within_cells import Ground, keep_inside, measure, worst_inside
+from fairbound.solve.shares import MarginalSet
+from fairbound.solve.nearest_product import nearest_product, product_divergence
+from fairbound.solve.problem import Problem
+from fairbound.problem.question import DivergenceName, Shift
 from tests.divergence_oracles import distance, members, primal_at
 from tests.problems import E, P, random_population
 from tests.test_checker import mutate, places

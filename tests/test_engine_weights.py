@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from fairbound import InputError, Population
-from fairbound.arrays import Floats
-from fairbound.engine_weights import FEW, LIMB, Cut, careful_cut
-from fairbound.frame_values import fetch
+from fairbound.arithmetic.arrays import Floats
+from fairbound.data.exact_sums import FEW, LIMB, Cut, careful_cut
+from fairbound.data.frame_values import fetch
 
 UNIT = Fraction(2) ** -53
 KINDS = ["ones", "integers", "exponential", "lognormal", "zeros", "tiny"]
@@ -116,7 +116,7 @@ def test_a_second_look_is_taken_only_if_the_first_was_not_exact(monkeypatch: pyt
         looks.append(careful_cut(*arguments))
         return looks[-1]
 
-    monkeypatch.setattr("fairbound.engine.careful_cut", noted)
+    monkeypatch.setattr("fairbound.data.lazy_frames.careful_cut", noted)
     weight = drawn("exponential", 4 * FEW)
     for frame in engines(**columns_for(weight)):
         population(frame, loss="loss")

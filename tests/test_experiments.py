@@ -20,7 +20,7 @@ from fairbound.experiments.models import both, logistic_regression, predict
 from fairbound.experiments.progress import Progress
 from fairbound.experiments.store import Store, read_table, write_table
 from fairbound.experiments.wrm import Mixture, sampled_smoothness, wrm_certificate
-from fairbound.losses import JSD
+from fairbound.data.losses import JSD
 
 MASS = np.array([[0.464, 0.204], [0.295, 0.037]])
 MEAN = np.array([[0.09, 0.38], [0.02, 0.45]])

@@ -26,8 +26,8 @@ from fairbound import (
     verify,
 )
 from fairbound.cli import main
-from fairbound.findings import worst_losses
-from fairbound.sample import drawn
+from fairbound.reporting.report_data import worst_losses
+from fairbound.sampling.discretise import drawn
 from tests.forging import (
     POPULATIONS,
     QUESTIONS,

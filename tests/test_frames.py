@@ -19,9 +19,9 @@ import pyarrow as pa
 import pytest
 
 from fairbound import InputError, Loss, Population, certify, verify
-from fairbound.engine_weights import LIMB
-from fairbound.frame_values import fetch
-from fairbound.knowledge import BINS, LossTable, bin_edges
+from fairbound.data.exact_sums import LIMB
+from fairbound.data.frame_values import fetch
+from fairbound.data.loss_summary import BINS, LossTable, bin_edges
 from tests.test_bad_input import assert_clear
 
 
@@ -616,7 +616,7 @@ def test_no_row_leaves_a_lazy_engine(engine: str, tmp_path: Path, monkeypatch: p
         fetched.append(len(result))
         return result
 
-    monkeypatch.setattr("fairbound.engine.fetch", watched)
+    monkeypatch.setattr("fairbound.data.lazy_frames.fetch", watched)
     Population.from_frame(lazy, label="income", group="sex", probability={">50K": "probability"})
     assert len(fetched) == 1
     assert fetched[0] <= 4 * 4097

@@ -13,13 +13,13 @@ from flint import arb, ctx, fmpq
 from scipy import stats
 
 from fairbound import Population, certify, certify_curve, verify
-from fairbound.checker import Verdict
-from fairbound.checker_duality import Limits, _below, least_shares
-from fairbound.checker_metric import MOST_SHOWN, describe_objective
-from fairbound.checker_sphere import few_hits
-from fairbound.checker_work import MOST_WORK, PATIENT_WORK, work_of
-from fairbound.looks import MOST_SEEN, looks
-from fairbound.reader import read_whole
+from fairbound.verify.verdict import Verdict
+from fairbound.verify.duality import Limits, _below, least_shares
+from fairbound.verify.metric import MOST_SHOWN, describe_objective
+from fairbound.verify.sphere import few_hits
+from fairbound.verify.work import MOST_WORK, PATIENT_WORK, work_of
+from fairbound.verify.looks import MOST_SEEN, looks
+from fairbound.verify.reading import read_whole
 from tests.hostile import (
     FAMILIES,
     MEGABYTE,

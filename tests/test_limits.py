@@ -22,15 +22,15 @@ from fairbound import (
     nearest_fair,
     verify,
 )
-from fairbound.arrays import Floats
-from fairbound.bounds import general_bound, piece_bound
-from fairbound.interior import find_interior
-from fairbound.limits import Limits, read_limits
-from fairbound.marginals import MarginalSet
-from fairbound.nearest import NearestFair
-from fairbound.posing import pose
-from fairbound.problem import Problem
-from fairbound.rounding import LEEWAY
+from fairbound.arithmetic.arrays import Floats
+from fairbound.solve.leaf_bounds import general_bound, piece_bound
+from fairbound.solve.interior import find_interior
+from fairbound.problem.limits import Limits, read_limits
+from fairbound.solve.shares import MarginalSet
+from fairbound.solve.nearest import NearestFair
+from fairbound.problem.validate import pose
+from fairbound.solve.problem import Problem
+from fairbound.arithmetic.rounding import LEEWAY
 from tests.oracles import conic_general, random_members, sensitive_within
 from tests.problems import E, P, radius, random_limits, random_population
 

@@ -16,10 +16,10 @@ import pytest
 from scipy import stats
 
 from fairbound import Hoeffding, Population, Sphere, certify, certify_curve
-from fairbound.arrays import Booleans, Floats
-from fairbound.knowledge import bin_edges
-from fairbound.sample import EDGE_ROUNDING, _places, _values, drawn
-from fairbound.sphere import least_affinity_of_classes
+from fairbound.arithmetic.arrays import Booleans, Floats
+from fairbound.data.loss_summary import bin_edges
+from fairbound.sampling.discretise import EDGE_ROUNDING, _places, _values, drawn
+from fairbound.sampling.sphere import least_affinity_of_classes
 from tests.samples import ERRORS, SKEWED, TRUTHS, Truth, _continuous, rounding_numbers
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")  # small cells are the point

@@ -26,9 +26,9 @@ from fairbound import (
     report,
     verify,
 )
-from fairbound.checker_duality import RefusedError
-from fairbound.checker_sampling import recount
-from fairbound.knowledge import bin_edges
+from fairbound.verify.duality import RefusedError
+from fairbound.verify.sampling import recount
+from fairbound.data.loss_summary import bin_edges
 from tests.test_checker import mutate, places
 from tests.test_metrics_checker import is_true_of_itself
 from tests.test_report import Page, words

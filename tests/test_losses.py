@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
 from fairbound import LOSSES, Loss, Population, certify
-from fairbound.arrays import Floats, Integers
+from fairbound.arithmetic.arrays import Floats, Integers
 
 Predictions = tuple[Floats, Integers]
 

@@ -19,13 +19,13 @@ from fairbound import (
     largest_certified_rho,
     verify,
 )
-from fairbound.bounds import conditional_bound
-from fairbound.marginals import MarginalSet
-from fairbound.metrics import METRICS as KNOWN
-from fairbound.nearest import nearest_shares
-from fairbound.objective import Objective
-from fairbound.proof import ConditionalProof
-from fairbound.values import objective_problem
+from fairbound.solve.leaf_bounds import conditional_bound
+from fairbound.solve.shares import MarginalSet
+from fairbound.problem.metrics import METRICS as KNOWN
+from fairbound.solve.nearest import nearest_shares
+from fairbound.problem.objective import Objective
+from fairbound.solve.proof import ConditionalProof
+from fairbound.solve.signed_values import objective_problem
 from tests.metric_oracles import (
     METRICS,
     Cells,

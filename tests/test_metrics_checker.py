@@ -23,8 +23,8 @@ from fairbound import (
     certify_curve,
     verify,
 )
-from fairbound.document import digest
-from fairbound.posing import pose
+from fairbound.certificate.document import digest
+from fairbound.problem.validate import pose
 from tests.metric_oracles import METRICS
 from tests.metric_problems import EXTREME, POSITIVE, named, possible_metrics, random_table, weighted
 from tests.problems import radius

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from fairbound import Population, certify, verify
-from fairbound.bounds import conditional_bound
-from fairbound.marginals import MarginalSet
-from fairbound.objective import Objective
-from fairbound.odds_range import share_range
-from fairbound.posing import pose
-from fairbound.problem import Problem
+from fairbound.solve.leaf_bounds import conditional_bound
+from fairbound.solve.shares import MarginalSet
+from fairbound.problem.objective import Objective
+from fairbound.solve.odds_range import share_range
+from fairbound.problem.validate import pose
+from fairbound.solve.problem import Problem
 from tests.metric_oracles import Members, cells_of, largest, looked_at, sought
 from tests.metric_problems import POSITIVE, named, random_table
 from tests.problems import radius, random_limits

@@ -19,14 +19,14 @@ from fairbound import (
     largest_certified_rho,
     verify,
 )
-from fairbound.arrays import Floats
-from fairbound.base_rates import BaseRates
-from fairbound.marginals import MarginalSet
-from fairbound.objective import Objective
-from fairbound.proof import RatesMeansProof
-from fairbound.rates_means_bounds import means_bound
-from fairbound.rates_nearest import nearest_rates
-from fairbound.values import objective_problem
+from fairbound.arithmetic.arrays import Floats
+from fairbound.solve.base_rates import BaseRates
+from fairbound.solve.shares import MarginalSet
+from fairbound.problem.objective import Objective
+from fairbound.solve.proof import RatesMeansProof
+from fairbound.solve.rates_means_bounds import means_bound
+from fairbound.solve.rates_nearest import nearest_rates
+from fairbound.solve.signed_values import objective_problem
 from tests.metric_oracles import METRICS, cells_of, looked_at, sought
 from tests.metric_problems import EXTREME, POSITIVE, named, possible_metrics, random_table
 from tests.rates_metric_oracles import RatesMembers, largest_mean, smallest_ratio_of_means

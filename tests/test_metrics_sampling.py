@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from fairbound import Population, SmallCellWarning, certify, certify_curve, verify
-from fairbound.arrays import Floats
+from fairbound.arithmetic.arrays import Floats
 from tests.metric_oracles import METRICS, OF_LOSSES
 
 CONFIDENCE = 0.9

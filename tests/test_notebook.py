@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fairbound import Population, certify, certify_curve
-from fairbound.digits import Digits
+from fairbound.wording.digits import Digits
 
 HOSTILE = ['<script>alert("1")</script>', '"onload=alert(1)', "a&b <i>", "'", "\ud800", "\x00null"]
 ALLOWED = {"table", "thead", "tbody", "tr", "th", "td", "p", "strong", "details", "summary", "ul", "li"}

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from fairbound import CertificateCurve, InputError, Population, certify, certify_curve
-from fairbound.steps import attained_steps, bound_steps
+from fairbound.certificate.staircase import attained_steps, bound_steps
 
 POPULATION = Population.from_moments(
     [[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]], groups=["m", "f"], labels=["no", "yes"]

@@ -13,8 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairbound import Population, certify
-from fairbound.arrays import AnyArray, Floats
-from fairbound.knowledge import BINS, LossTable
+from fairbound.arithmetic.arrays import AnyArray, Floats
+from fairbound.data.loss_summary import BINS, LossTable
 
 LOSS = [0.1, 0.2, 0.4, 0.9]
 LABELS = [0, 1, 0, 1]

@@ -29,9 +29,9 @@ from fairbound import (
     verify,
 )
 from fairbound.cli.results import population_lines, warnings_of
-from fairbound.csv_file import CsvFile
-from fairbound.document import digest
-from fairbound.summary import show_certificate
+from fairbound.data.csv_file import CsvFile
+from fairbound.certificate.document import digest
+from fairbound.reporting.terminal import show_certificate
 from tests.problems import E, P
 from tests.test_bad_input import assert_clear
 from tests.test_frames import EAGER, ENGINES, LAZY, assert_identical, each_engine, rows, table

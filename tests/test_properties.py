@@ -23,7 +23,7 @@ from fairbound import (
     nearest_fair,
     verify,
 )
-from fairbound.proof import PartitionProof, TangentProof
+from fairbound.solve.proof import PartitionProof, TangentProof
 from tests.problems import E, P, Question, questions, radius, random_population
 
 SHIFTS: Any = ["general", "sensitive"]

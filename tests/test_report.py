@@ -25,11 +25,11 @@ from fairbound import (
     report,
     verify,
 )
-from fairbound.checker import Verdict
+from fairbound.verify.verdict import Verdict
 from fairbound.cli import main
-from fairbound.digits import Digits, gap_up, radius_down, signed
-from fairbound.names import short_name
-from fairbound.strict import MalformedError
+from fairbound.wording.digits import Digits, gap_up, radius_down, signed
+from fairbound.wording.names import short_name
+from fairbound.verify.strict import MalformedError
 from tests.pages import NASTY, nasty_curve, sampled_curve, small_curve
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
@@ -344,7 +344,7 @@ def test_large_documents_stay_below_two_megabytes() -> None:
 
 
 def test_what_cannot_be_attached_is_named(curve: CertificateCurve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["fairbound.report"], "MOST_BYTES", 1000)
+    monkeypatch.setattr(sys.modules["fairbound.reporting.report"], "MOST_BYTES", 1000)
     text = report(curve)
     assert "too much to be attached. Ask for the file with the SHA-256 below" in text
     assert hashlib.sha256(curve.to_json().encode()).hexdigest() in text

@@ -16,8 +16,8 @@ from playwright.sync_api import Browser, Dialog, Download, Page, sync_playwright
 
 from fairbound import CertificateCurve, certify, report, verify
 from fairbound.cli import main
-from fairbound.digits import Digits, gap_up, radius_down, signed
-from fairbound.names import short_name
+from fairbound.wording.digits import Digits, gap_up, radius_down, signed
+from fairbound.wording.names import short_name
 from tests.pages import NASTY, nasty_curve, sampled_curve, small_curve
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

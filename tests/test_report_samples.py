@@ -21,10 +21,10 @@ from fairbound import (
     nearest_fair,
     report,
 )
-from fairbound.chance import nearest_sentence, percent_down
-from fairbound.findings import examine, worst_losses
-from fairbound.question import Shift
-from fairbound.summary import show_certificate, show_curve
+from fairbound.wording.confidence import nearest_sentence, percent_down
+from fairbound.reporting.report_data import examine, worst_losses
+from fairbound.problem.question import Shift
+from fairbound.reporting.terminal import show_certificate, show_curve
 from tests.pages import sampled_curve, small_curve
 from tests.test_report import Page, words
 

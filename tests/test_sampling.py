@@ -27,10 +27,10 @@ from fairbound import (
     largest_certified_rho,
     rows_needed,
 )
-from fairbound.arrays import Booleans
-from fairbound.knowledge import LossTable, bin_edges
-from fairbound.question import Shift
-from fairbound.sample import EDGE_ROUNDING, _edges, drawn, expected
+from fairbound.arithmetic.arrays import Booleans
+from fairbound.data.loss_summary import LossTable, bin_edges
+from fairbound.problem.question import Shift
+from fairbound.sampling.discretise import EDGE_ROUNDING, _edges, drawn, expected
 from tests.problems import E, P
 from tests.samples import TRUTHS, rounding_numbers
 

@@ -15,8 +15,8 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from fairbound import Population, certify, certify_curve, verify
-from fairbound.reader import CURVE_FORMAT, FORMAT, METRIC_FORMATS, VERSION, read_whole
-from fairbound.strict import MalformedError
+from fairbound.verify.reading import CURVE_FORMAT, FORMAT, METRIC_FORMATS, VERSION, read_whole
+from fairbound.verify.strict import MalformedError
 from tests.problems import E, P
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")  # a declared group is absent

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairbound import Population, certify, certify_curve
-from fairbound.arrays import Floats
-from fairbound.bounds import general_bound, piece_bound
-from fairbound.marginals import MarginalSet
-from fairbound.posing import pose
-from fairbound.problem import Problem
-from fairbound.proof import TangentProof
-from fairbound.rounding import LEEWAY
-from fairbound.witness import Witness
+from fairbound.arithmetic.arrays import Floats
+from fairbound.solve.leaf_bounds import general_bound, piece_bound
+from fairbound.solve.shares import MarginalSet
+from fairbound.problem.validate import pose
+from fairbound.solve.problem import Problem
+from fairbound.solve.proof import TangentProof
+from fairbound.arithmetic.rounding import LEEWAY
+from fairbound.solve.witness import Witness
 from tests.oracles import conic_general, random_members, sensitive_at
 from tests.problems import E, P, Question, questions, radius, random_population, shares
 

@@ -6,12 +6,12 @@ import argparse
 import json
 from pathlib import Path
 
-from fairbound.certificate import Certificate
-from fairbound.checker import Verdict, Verification, verify
+from fairbound.certificate.certificate import Certificate
+from fairbound.verify.verdict import Verdict, Verification, verify
 from fairbound.cli.output import ProblemError, read_file, say, say_text, unwritable, write_file
-from fairbound.curve import CertificateCurve
-from fairbound.reader import is_curve
-from fairbound.strict import MalformedError
+from fairbound.certificate.curve import CertificateCurve
+from fairbound.verify.reading import is_curve
+from fairbound.verify.strict import MalformedError
 
 EXIT_STATUS = {Verdict.PROVED: 0, Verdict.NOT_PROVED: 1, Verdict.NOT_A_CERTIFICATE: 2}
 
@@ -114,7 +114,7 @@ def _facts(result: Verification) -> str:
 
 def run_show(arguments: argparse.Namespace) -> int:
     """Print a certificate for a person."""
-    from fairbound.summary import show_certificate, show_curve  # noqa: PLC0415 (only this command needs it)
+    from fairbound.reporting.terminal import show_certificate, show_curve  # noqa: PLC0415 (only this command needs it)
 
     text = read_file(arguments.file)
     try:
@@ -134,8 +134,8 @@ def _no_certificate(file: str, error: MalformedError) -> ProblemError:
 
 def run_report(arguments: argparse.Namespace) -> int:
     """Make the page about a certificate."""
-    from fairbound.findings import examine  # noqa: PLC0415 (only this command needs it)
-    from fairbound.report import render  # noqa: PLC0415 (likewise)
+    from fairbound.reporting.report_data import examine  # noqa: PLC0415 (only this command needs it)
+    from fairbound.reporting.report import render  # noqa: PLC0415 (likewise)
 
     text = read_file(arguments.file)
     output = Path(arguments.output or Path(arguments.file).with_suffix(".html").name)

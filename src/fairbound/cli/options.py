@@ -11,13 +11,13 @@ from typing import Any
 from fairbound.cli.output import ProblemError, progress, unreadable
 from fairbound.cli.tables import label_of, open_table
 from fairbound.cli.words import for_command
-from fairbound.divergences import DIVERGENCES
+from fairbound.problem.divergences import DIVERGENCES
 from fairbound.errors import InputError, listed
-from fairbound.losses import LOSSES
-from fairbound.metrics import METRICS
-from fairbound.names import short_name
-from fairbound.population import Population
-from fairbound.regions import REGIONS
+from fairbound.data.losses import LOSSES
+from fairbound.problem.metrics import METRICS
+from fairbound.wording.names import short_name
+from fairbound.data.population import Population
+from fairbound.sampling.region import REGIONS
 
 #: Keywords of the library's verbs that are options as they are.
 ASKED = (

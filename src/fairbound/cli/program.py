@@ -19,7 +19,7 @@ from fairbound.cli.output import ProblemError, complain
 from fairbound.datasets.command import add_options as add_datasets
 from fairbound.errors import InfeasibleError, InputError
 from fairbound.experiments.command import add_options as add_reproduce
-from fairbound.strict import MalformedError
+from fairbound.verify.strict import MalformedError
 
 #: The ends that are not the command's own: bad usage or data, a defect of ours, and the two signals of the shell.
 BAD, DEFECT, INTERRUPTED, PIPE_CLOSED = 2, 70, 130, 141

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairbound.cli.output import ProblemError, unreadable
-from fairbound.csv_file import PACKED, CsvFile
+from fairbound.data.csv_file import PACKED, CsvFile
 
 #: How files begin that are not text. An Arrow stream has no name of its own: it begins with the length of a message.
 PARQUET, ARROW, ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"

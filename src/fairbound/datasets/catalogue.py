@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fairbound.arrays import AnyArray
+from fairbound.arithmetic.arrays import AnyArray
 from fairbound.datasets import adult, compas, crime, german, health, law
 from fairbound.datasets.columns import Columns
 from fairbound.datasets.dataset import Dataset

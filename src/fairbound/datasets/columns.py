@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from fairbound.arrays import AnyArray, Booleans, Floats
+from fairbound.arithmetic.arrays import AnyArray, Booleans, Floats
 
 Columns = Mapping[str, AnyArray]
 """The columns of a table under their names, in order; all as long as each other."""

@@ -11,7 +11,7 @@ from fairbound.datasets.catalogue import ENTRIES, NAMES, Entry
 from fairbound.datasets.fetching import DatasetError, cached, fetch
 from fairbound.datasets.loading import find
 from fairbound.datasets.store import cache_folder, cached_file
-from fairbound.table import text_table
+from fairbound.wording.table import text_table
 
 EXAMPLES = """\
 examples:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import numpy as np
 
-from fairbound.arrays import AnyArray, Floats
+from fairbound.arithmetic.arrays import AnyArray, Floats
 from fairbound.datasets.columns import Columns, encode, read_csv, shape, take
 from fairbound.datasets.dataset import Dataset
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbound.arrays import Booleans, Floats, Integers
+from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.errors import InputError, shown
 
 Part = Literal["train", "validation", "test"]

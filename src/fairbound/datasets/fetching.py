@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from fairbound.arrays import AnyArray
+from fairbound.arithmetic.arrays import AnyArray
 from fairbound.datasets.catalogue import Entry, Remote
 from fairbound.datasets.sources import Progress, SourceError, from_address, from_folder, from_package
 from fairbound.datasets.store import cached_file, digest, read_table, write_table

@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 
-from fairbound.arrays import AnyArray
+from fairbound.arithmetic.arrays import AnyArray
 from fairbound.datasets.columns import Columns, encode, shape
 from fairbound.datasets.dataset import Dataset
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairbound.arrays import AnyArray
+from fairbound.arithmetic.arrays import AnyArray
 from fairbound.datasets.columns import Columns, encode, read_csv, shape
 from fairbound.datasets.dataset import Dataset
 

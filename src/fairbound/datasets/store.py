@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbound.arrays import AnyArray
+from fairbound.arithmetic.arrays import AnyArray
 from fairbound.datasets.columns import Columns
 
 VARIABLE = "FAIRBOUND_CACHE"

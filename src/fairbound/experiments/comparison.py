@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbound.arrays import Floats, Integers
+from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.experiments.generated import Generated
 
 #: A loss is a sum of a few products; this is far more than its rounding.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbound.arrays import Floats
+from fairbound.arithmetic.arrays import Floats
 
 LAYERS = (2, 4, 2, 1)
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbound.arrays import Floats, Integers
-from fairbound.nearest import nearest_fair
-from fairbound.population import Population
+from fairbound.arithmetic.arrays import Floats, Integers
+from fairbound.solve.nearest import nearest_fair
+from fairbound.data.population import Population
 
 #: More than the rounding of an affinity: distances are rounded up, so that a certificate there covers the point.
 ROUNDING = 1e-15

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbound.arrays import Booleans, Floats, Integers
+from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 
 #: Blocks per side at each level; every number divides the next, and the last one is the paper's grid of 0.005.
 LEVELS = (25, 50, 100, 200)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbound.arrays import Floats
+from fairbound.arithmetic.arrays import Floats
 from fairbound.datasets import Split
 from fairbound.errors import InputError
 from fairbound.experiments.network import NetworkPlan, train_network

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbound.arrays import Floats, Integers
+from fairbound.arithmetic.arrays import Floats, Integers
 
 
 @dataclass(frozen=True)

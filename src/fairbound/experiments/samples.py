@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from fairbound.certify import certify_curve
+from fairbound.certificate.certify import certify_curve
 from fairbound.errors import SmallCellWarning
 from fairbound.experiments.bench import LARGE, SMALL, TITLES, Bench
 from fairbound.experiments.section import Check, Figure, Line, Panel, Section

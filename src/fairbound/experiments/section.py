@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fairbound.arrays import Floats
+from fairbound.arithmetic.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbound.arrays import AnyArray, Floats
+from fairbound.arithmetic.arrays import AnyArray, Floats
 from fairbound.errors import InputError
 
 #: Columns of equal length by name: numbers, or words.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairbound.arrays import Floats
-from fairbound.certify import certify_curve
+from fairbound.arithmetic.arrays import Floats
+from fairbound.certificate.certify import certify_curve
 from fairbound.experiments.bench import Bench
 from fairbound.experiments.grid import grid_certificate
 from fairbound.experiments.section import Check, Listing, Section
 from fairbound.experiments.store import Table
-from fairbound.population import Population
+from fairbound.data.population import Population
 
 RADII = (0.1, 0.2, 0.3, 0.4, 0.5)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbound.arrays import Floats
+from fairbound.arithmetic.arrays import Floats
 from fairbound.experiments.elu_network import EluNetwork
 
 CENTRE = np.array([2.0, 0.5])

@@ -1,0 +1,222 @@
+"""The verbs: certify at one radius, along a curve, or ask for the largest radius that keeps a promise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Unpack
+
+import numpy as np
+
+from fairbound.arithmetic.arrays import Floats
+from fairbound.data.cells import number
+from fairbound.certificate.certificate import Certificate
+from fairbound.certificate.curve import CertificateCurve
+from fairbound.problem.divergences import HELLINGER
+from fairbound.errors import InfeasibleError, InputError, ThresholdError, shown
+from fairbound.certificate.metric_question import MetricQuestion, ask
+from fairbound.data.population import Population
+from fairbound.problem.validate import Asked, read_radii
+from fairbound.problem.question import Question
+
+#: How closely the largest certified radius is found.
+RADIUS_ACCURACY = 1e-6
+
+
+def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certificate:
+    """Bound the loss over all distributions with equal base rates within distance ``rho`` of the data.
+
+    Base rates may also be allowed to differ, by a tolerance or at will.
+
+    Parameters
+    ----------
+    population
+        What is known of the data.
+    rho
+        Radius: between 0 and 1, or for "kl" and "chi_squared" any number that is not negative.
+    divergence
+        How the distance of Q from the data is measured: "hellinger", "total_variation", "kl" (Kullback-Leibler, in
+        nats) or "chi_squared". All but the first need Clarabel: ``pip install 'fairbound[divergences]'``.
+    metric
+        What is bounded: "loss", the expected loss of all; "group_loss", "group_loss_difference", "cell_loss",
+        "selection_rate", "demographic_parity_difference", "demographic_parity_ratio" (from below),
+        "true_positive_rate_difference", "false_positive_rate_difference" or "equalized_odds_difference". All groups, or
+        all pairs of groups, count; those about selections need to know what was predicted.
+    group
+        The group that "group_loss", "cell_loss" or "selection_rate" is about; None for the worst one.
+    pos_label
+        The label whose predictions are selections; by default the second one of two.
+    shift
+        "general": anything may change (the paper's Theorem 3, solved exactly); "sensitive": only the masses of the
+        cells of group and label change (Theorem 2, solved globally).
+    group_skew, label_skew
+        Largest allowed difference between two group shares, and between two label shares, of Q.
+    min_group_mass, min_label_mass
+        Smallest share that every group, and every label, has in Q.
+    group_limits, label_limits
+        Smallest and largest share in Q by name, such as ``{"Female": (0.4, 0.6)}``; tuples name intersectional groups.
+    group_rows, label_rows
+        Any other linear limits as a pair ``(A, b)``: ``A @ shares <= b``, with a column of A for each group (label) in
+        the order of ``population.groups`` (``population.labels``).
+    base_rate_tolerance
+        How much the base rates of two groups may differ in Q: ``|Q(y|s) - Q(y|s')|`` is at most this for every label.
+        None asks for equal base rates. Does not go with ``label_skew``.
+    fair
+        False drops the condition on base rates altogether: the plain worst case in the ball, to see what the
+        condition buys.
+    support
+        "observed" restricts Q, under general shifting, to losses that occur in the same cell. This is an assumption
+        about the world and is stated on the certificate.
+    empty_cells
+        What to do with a cell without data where its losses would be needed: "refuse", or "ceiling" to assume the
+        worst loss. General shifting with support "any" needs no choice: it assumes the worst anyway.
+    confidence
+        None takes the rows for the whole population. A level such as 0.95 takes them for independent draws from an
+        unknown P: the bound then holds with at least that probability over the draw, for all radii at once.
+    region
+        How the sample speaks of P: "auto", "sphere", "hoeffding", or a region such as ``Sphere(intervals=4)``. Only
+        used with ``confidence``.
+    tol
+        The gap between bound and attained value to aim at.
+    budget
+        How many pieces the search may end with; of Hellinger balls only sensitive shifting and observed support
+        search. None chooses by the size of the problem, at most 2000. The bound is valid whatever the budget.
+
+    Raises
+    ------
+    InfeasibleError
+        If no distribution with equal base rates is that near; the error carries the distance of the nearest.
+    InputError
+        If an argument cannot be used as given.
+
+    Examples
+    --------
+    >>> from fairbound import Population, certify
+    >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+    >>> certify(population, 0.2)
+    Certificate(bound=0.370205, attained=0.370205, rho=0.2, shift='general', status=TIGHT)
+    >>> certify(population, 0.2, shift="sensitive").witness.mass.round(3)
+    array([[0.365, 0.338],
+           [0.154, 0.143]])
+    >>> certify(population, 0.2, min_group_mass=0.4, label_limits={1: (0.1, 0.3)})
+    Certificate(bound=0.347601, attained=0.347601, rho=0.2, shift='general', status=TIGHT)
+    >>> certify(population, 0.2, base_rate_tolerance=0.05)
+    Certificate(bound=0.376800, attained=0.376800, rho=0.2, shift='general', base_rate_tolerance=0.05, status=TIGHT)
+    >>> certify(population, 0.2, fair=False)
+    Certificate(bound=0.385547, attained=0.385547, rho=0.2, shift='general', fair=False, status=TIGHT)
+    >>> certify(population, 0.1, divergence="total_variation")
+    Certificate(bound=0.241830, attained=0.241830, rho=0.1, shift='general', divergence='total_variation', status=TIGHT)
+    """
+    question = ask(population, **asked)
+    if np.ndim(rho):
+        message = f"rho={shown(rho)} must be one number; use certify_curve for several"
+        raise InputError(message)
+    radius = read_radii([rho], question.divergence)
+    distance = question.distance
+    if radius[0] < distance:
+        limited = " within the limits" if question.limited else ""
+        reason = (
+            f"the nearest distribution{question.condition.phrase}{limited} is at {question.divergence.words}"
+            if not question.sampled
+            else f"allowing for sampling error, no distribution{question.condition.phrase}{limited} is nearer than"
+        )
+        message = f"rho={shown(rho)} is too small: {reason} {distance!r}; use a rho of at least that"
+        raise InfeasibleError(message, distance)
+    return question.certificates(radius)[0]
+
+
+def certify_curve(population: Population, rhos: Sequence[float] | Floats, **asked: Unpack[Asked]) -> CertificateCurve:
+    """Certify at many radii at once, much faster than one by one; parameters as for :func:`certify`.
+
+    Radii below the nearest distribution with equal base rates are marked as infeasible instead of raising.
+
+    Examples
+    --------
+    >>> from fairbound import Population, certify_curve
+    >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+    >>> certify_curve(population, [0.05, 0.1, 0.2]).bound.round(4)
+    array([   nan, 0.2093, 0.3702])
+    """
+    question = ask(population, **asked)
+    radii = read_radii(rhos, question.divergence)
+    feasible = np.flatnonzero(radii >= question.distance)
+    certificates: list[Certificate | None] = [None] * len(radii)
+    if len(feasible):
+        for index, certificate in zip(feasible, question.certificates(radii[feasible]), strict=True):
+            certificates[index] = certificate
+    return CertificateCurve(radii, question.distance, tuple(certificates))
+
+
+def largest_certified_rho(population: Population, threshold: float, **asked: Unpack[Asked]) -> float:
+    """Return the largest radius, to within 1e-6, at which the certified loss or metric is at most ``threshold``.
+
+    The bound at the returned radius was computed and is at most the threshold. A ratio is bounded from below: there
+    "at most" means "at least", and ``threshold=0.8`` asks how far the four-fifths rule is kept. Divergences without
+    a largest value may have radii above 1, found to within a millionth of themselves; 1e9 says that no radius breaks
+    the threshold. Other parameters as for :func:`certify`.
+
+    Raises
+    ------
+    ThresholdError
+        If the threshold is broken already at the nearest distribution with equal base rates.
+
+    Examples
+    --------
+    >>> from fairbound import Population, largest_certified_rho
+    >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+    >>> round(largest_certified_rho(population, 0.370206), 4)
+    0.2
+    """
+    question = ask(population, **asked)
+    target = number("threshold", threshold, 0.0, np.inf, "it is a loss")
+    if target <= question.extreme if question.lower else target >= question.extreme:
+        return question.divergence.most
+    if question.divergence is not HELLINGER:
+        return _halved(question, target, threshold)
+    low, high = question.distance, 1.0
+    certified: float | None = None
+    while high - low > RADIUS_ACCURACY:
+        grid = np.linspace(low, high, 18)[1:-1]
+        bounds = question.bounds(grid)
+        kept = bounds >= target if question.lower else bounds <= target
+        broken = len(grid) if kept.all() else int(np.argmin(kept))
+        if broken:
+            certified = low = float(grid[broken - 1])
+        high = float(grid[broken]) if broken < len(grid) else high
+    if certified is None:
+        raise _never(question, threshold, low)
+    return certified
+
+
+def _halved(question: Question | MetricQuestion, target: float, threshold: object) -> float:
+    """Find the radius one bound at a time: those of divergences other than Hellinger's gain nothing from company."""
+
+    def keeps(rho: float) -> bool:
+        bound = question.bounds(np.array([rho]), target)[0]
+        return bool(bound >= target if question.lower else bound <= target)
+
+    certified: float | None = None
+    low, high = question.distance, min(question.divergence.most, max(2.0 * question.distance, 0.01))
+    while keeps(high):
+        certified = low = high
+        if high == question.divergence.most:
+            return high
+        high = min(4.0 * high, question.divergence.most)
+    while high - low > RADIUS_ACCURACY * max(1.0, low):
+        middle = 0.5 * (low + high)
+        if keeps(middle):
+            certified = low = middle
+        else:
+            high = middle
+    if certified is None:
+        raise _never(question, threshold, low)
+    return certified
+
+
+def _never(question: Question | MetricQuestion, threshold: object, least: float) -> ThresholdError:
+    what = "value" if isinstance(question, MetricQuestion) else "loss"
+    side = "smaller" if question.lower else "larger"
+    message = (
+        f"threshold={shown(threshold)} cannot be kept at any radius: the first at which there is anything to "
+        f"certify is {least!r}, and the certified {what} there is {side} already; use a {side} threshold"
+    )
+    return ThresholdError(message, least)

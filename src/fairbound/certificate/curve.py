@@ -1,0 +1,183 @@
+"""Curves: certificates at several radii, made and kept together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairbound.arithmetic.arrays import Booleans, Floats
+from fairbound.certificate.certificate import Certificate, header, metric_json, read_certificate, read_metric
+from fairbound.wording.confidence import nearest_sentence, with_probability
+from fairbound.wording.digits import Digits, gap_up, radius_down
+from fairbound.certificate.document import digest, read_population, write_population
+from fairbound.errors import InfeasibleError
+from fairbound.wording.notebook import html_details, html_paragraph, html_table
+from fairbound.certificate.plot import draw_curve
+from fairbound.verify.reading import CURVE_FORMAT, METRIC_FORMATS, read_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class CertificateCurve:
+    """Certificates at several radii; where nothing can be certified there is None.
+
+    Attributes
+    ----------
+    rho, bound, attained
+        Arrays of equal length; NaN in ``bound`` and ``attained`` marks the infeasible radii.
+    distance
+        Distance to the nearest distribution in question: smaller radii are infeasible. With a confidence,
+        how far that is at least.
+    certificates
+        The certificates themselves, None where infeasible.
+    """
+
+    rho: Floats
+    distance: float
+    certificates: tuple[Certificate | None, ...]
+
+    @property
+    def bound(self) -> Floats:
+        """The bound at each radius."""
+        return np.array([np.nan if c is None else c.bound for c in self.certificates])
+
+    @property
+    def attained(self) -> Floats:
+        """The attained loss at each radius."""
+        return np.array([np.nan if c is None else c.attained for c in self.certificates])
+
+    @property
+    def feasible(self) -> Booleans:
+        """Which radii hold a distribution in question at all."""
+        return np.array([c is not None for c in self.certificates])
+
+    def to_json(self) -> str:
+        """Write the curve, with all proofs, as one JSON document that :func:`fairbound.verify` can check."""
+        first = next(iter(self), None)
+        if first is None:
+            message = "the curve has no certificate: all its radii are infeasible; use larger ones"
+            raise InfeasibleError(message, self.distance)
+        if first.comparisons:
+            return metric_json(METRIC_FORMATS[1], self.certificates, self.rho.tolist(), self.distance)
+        population = write_population(first.population)
+        points = [
+            {"infeasible": float(rho)} if c is None else c.parts()
+            for rho, c in zip(self.rho, self.certificates, strict=True)
+        ]
+        whole = {
+            "population": population,
+            "sampling": first.sampling(),
+            "distance": self.distance,
+            "points": points,
+            "digest": digest(population),
+        }
+        return json.dumps({**header(CURVE_FORMAT), **whole}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> CertificateCurve:
+        """Read a curve; raises ``ValueError`` if it is malformed. Reading does not check the proofs."""
+        whole = read_whole(text)
+        curve = json.loads(text)
+        if curve["format"] not in {CURVE_FORMAT, METRIC_FORMATS[1]}:
+            message = "the document is a single certificate; use Certificate.from_json"
+            raise ValueError(message)
+        population = read_population(curve["population"])
+        found = iter(
+            [read_certificate(document, population) for document in whole.parts[0]]
+            if whole.metric is None
+            else read_metric(whole, population)
+        )
+        certificates = [None if "infeasible" in p else next(found) for p in curve["points"]]
+        rho = [p["infeasible"] if c is None else c.rho for p, c in zip(curve["points"], certificates, strict=True)]
+        return cls(np.array(rho, dtype=np.float64), curve["distance"], tuple(certificates))
+
+    def plot(
+        self, ax: Axes | None = None, *, samples: Any = None, baselines: Mapping[str, tuple[Any, Any]] | None = None
+    ) -> Axes:
+        """Draw bound and attained loss over the radius, with the infeasible radii shaded.
+
+        The bound is drawn in steps: the one at a radius holds for all smaller radii, and between two radii nothing
+        better is proved. The true worst case lies between the two lines; with a confidence it may lie below both.
+
+        Parameters
+        ----------
+        ax
+            Where to draw; None makes a new figure. Needs matplotlib: ``pip install 'fairbound[plot]'``.
+        samples
+            Distributions to show as points: rows of distance from the data, measured like rho, and loss.
+        baselines
+            Curves of other methods: a name, and a pair of radii and values.
+
+        Examples
+        --------
+        >>> from fairbound import Population, certify_curve
+        >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+        >>> curve = certify_curve(population, [0.05, 0.1, 0.2])
+        >>> curve.plot(baselines={"ceiling": ([0.0, 0.2], [1.0, 1.0])}).get_xlabel()
+        'rho: Hellinger distance from the data'
+        """
+        first = next(iter(self), None)
+        values = self.rho, self.bound, self.attained, self.distance
+        return draw_curve(
+            *values,
+            None if first is None else (first.said, first.on_data),
+            measured="distance" if first is None else first.distance_words,
+            lower=first is not None and first.lower,
+            sampled=any(c.confidence is not None for c in self),
+            ax=ax,
+            samples=samples,
+            baselines=baselines,
+        )
+
+    def __iter__(self) -> Iterator[Certificate]:
+        """Iterate over the certificates of the feasible radii."""
+        return (c for c in self.certificates if c is not None)
+
+    def __len__(self) -> int:
+        return len(self.rho)
+
+    def __repr__(self) -> str:
+        return (
+            f"CertificateCurve({len(self)} radii from {self.rho.min():g} to {self.rho.max():g}, "
+            f"{int(self.feasible.sum())} feasible, nearest at {self.distance:.6f})"
+        )
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return head and rows of the table of bounds, as text; infeasible radii are marked.
+
+        Bounds are rounded up, attained losses down.
+        """
+        rows = [
+            [radius_down(rho), "infeasible", "", ""]
+            if c is None
+            else [radius_down(rho), *c.texts(Digits(6)), gap_up(c.gap)]
+            for rho, c in zip(self.rho, self.certificates, strict=True)
+        ]
+        return ["rho", "bound", "attained", "gap"], rows
+
+    def _repr_html_(self) -> str:
+        """Show the curve in a notebook."""
+        first = next(iter(self), None)
+        rests = [] if first is None else [html_details("What this rests on", first.assumptions)]
+        return "".join([html_table(*self.table()), *(html_paragraph(text) for text in self.sentences()), *rests])
+
+    def sentences(self) -> list[str]:
+        """Say how far the nearest distribution in question is and, of a sample, how sure the bounds are."""
+        first = next(iter(self), None)
+        if first is None:
+            return [f"At a rho below {self.distance:.6f} there is nothing to certify."]
+        rows, having = first.population.rows, first.condition.phrase
+        near, measured = (self.distance, first.confidence, rows), first.distance_words
+        said = [nearest_sentence(*near, having=having, limited=first.limited, measured=measured)]
+        if first.confidence is not None:
+            said.append(
+                f"All bounds hold together {with_probability(first.confidence, rows)}; what is attained belongs to the "
+                "larger balls that allow for sampling error."
+            )
+        return said

@@ -1,0 +1,201 @@
+"""Which columns of a data frame hold what: the validated arguments of ``Population.from_frame``."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fairbound.errors import InputError, listed, shown
+from fairbound.data.losses import LOSSES, ZERO_ONE, Loss, RowLosses, find_loss
+from fairbound.data.tally import read_ceiling
+
+Missing = Literal["refuse", "drop"]
+#: Probabilities: one column (of the positive label), a column per label in order, or a mapping from labels to columns.
+ProbabilityColumns = str | Sequence[str] | Mapping[Hashable, str]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The roles of the columns, and the loss to take.
+
+    ``probability`` maps labels to columns; where the labels are not yet known, places in their order stand for them
+    and ``by_place`` is true.
+    """
+
+    label: str
+    groups: tuple[str, ...]
+    prediction: str | None
+    probability: dict[Hashable, str]
+    by_place: bool
+    loss: str | None
+    weight: str | None
+    measure: Loss | None
+    built_in: bool
+    clipped: bool
+    ceiling: float
+    loss_name: str
+    missing: Missing
+
+    @property
+    def row_losses(self) -> RowLosses | None:
+        """The loss as a function of probabilities, if it is one."""
+        return None if self.measure is None else self.measure.rows
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of names, each once."""
+        return _once(self.label, *self.groups, self.prediction)
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """The columns of numbers, each once."""
+        return _once(*self.probability.values(), self.loss, self.weight)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns that are used, each once."""
+        return _once(*self.keys, *self.numeric)
+
+    def named(self, labels: Sequence[Hashable]) -> dict[Hashable, str]:
+        """Return the column of each label; with two labels one column may be missing: it is the complement."""
+        found = self.probability
+        if self.by_place:
+            expected = (1, 2) if len(labels) == 2 else (len(labels),)
+            named = listed([repr(label) for label in labels])
+            if len(found) not in expected:
+                message = (
+                    f"probability={list(found.values())!r} must name a column for each of the labels {named}"
+                    f"{', or one for the second of them' if len(labels) == 2 else ''}"
+                )
+                raise InputError(message)
+            names = labels[1:] if len(found) == 1 else labels
+            found = dict(zip(names, found.values(), strict=True))
+        absent = [name for name in labels if name not in found]
+        complement = len(labels) == 2 and len(found) == 1 and len(absent) == 1
+        if absent and not complement:
+            message = (
+                f"probability has no column for the label {absent[0]!r}; it names {[*found]}, and {self.label!r} "
+                f"holds {listed([repr(label) for label in labels])}"
+            )
+            raise InputError(message)
+        return found
+
+
+def read_columns(
+    *,
+    label: object,
+    group: object,
+    prediction: object,
+    probability: object,
+    loss: object,
+    weight: object,
+    loss_name: str | Loss | None,
+    clip: float | None,
+    ceiling: float | None,
+    missing: object,
+) -> Columns:
+    """Validate everything but the frame itself."""
+    given = {"prediction": prediction, "probability": probability, "loss": loss}
+    chosen = [name for name, value in given.items() if value is not None]
+    if len(chosen) != 1:
+        message = (
+            f"give exactly one of prediction, probability and loss, not {' and '.join(chosen) or 'none'}: the column "
+            "of predicted labels, of probabilities, or of losses already computed"
+        )
+        raise InputError(message)
+    if missing not in ("refuse", "drop"):
+        message = f"missing={shown(missing)} is not known; use 'refuse' or 'drop'"
+        raise InputError(message)
+    if ceiling is not None and loss is None:
+        message = f"ceiling is for a column of losses; with {chosen[0]} the loss knows its own, and clip lowers it"
+        raise InputError(message)
+    if clip is not None and probability is None:
+        message = f"clip is for losses of probabilities; with {chosen[0]} leave it out"
+        raise InputError(message)
+    measure: Loss | None = None
+    if prediction is not None:
+        measure = find_loss(ZERO_ONE if loss_name is None else loss_name, None)
+    elif probability is not None:
+        measure = find_loss("brier" if loss_name is None else loss_name, None)
+    elif loss_name is not None and not isinstance(loss_name, str):
+        message = f"loss_name={shown(loss_name)} must be a name: the losses are in the column {loss!r} already"
+        raise InputError(message)
+    if measure is not None and (measure.rows is None) != (prediction is not None):
+        wanted = "prediction, the column of predicted labels" if measure.rows is None else "probability"
+        message = f"loss_name={measure.name!r} does not go with {chosen[0]}; pass {wanted}"
+        raise InputError(message)
+    clipped = measure.clipped(clip) if measure is not None and clip is not None else measure
+    groups = (group,) if isinstance(group, str) else _several("group", group)
+    if label in groups:
+        message = f"column {label!r} is named as label and as group; name the column that tells the groups apart"
+        raise InputError(message)
+    return Columns(
+        label=_one("label", label),
+        groups=_different("group", groups),
+        prediction=None if prediction is None else _one("prediction", prediction),
+        probability={} if probability is None else _probability(probability),
+        by_place=not isinstance(probability, Mapping),
+        loss=None if loss is None else _one("loss", loss),
+        weight=None if weight is None else _one("weight", weight),
+        measure=clipped,
+        clipped=clip is not None,
+        built_in=measure is not None and LOSSES.get(measure.name) is measure,
+        ceiling=clipped.ceiling if clipped is not None else read_ceiling(1.0 if ceiling is None else ceiling),
+        loss_name=measure.name if measure is not None else str(loss_name or loss),
+        missing=missing,
+    )
+
+
+def check_known(columns: Columns, present: Iterable[str]) -> None:
+    """Refuse names of columns that are not there, and suggest those that look like them."""
+    known = list(present)
+    for name in columns.names:
+        if name not in known:
+            lower = {str(other).lower(): other for other in known}
+            close = [repr(lower[match]) for match in difflib.get_close_matches(name.lower(), lower, n=3)]
+            listed = ", ".join(map(repr, known[:20])) + (", ..." if len(known) > 20 else "")
+            cure = f"did you mean {' or '.join(close)}?" if close else f"there are {listed or 'none'}"
+            message = f"there is no column {name!r}; {cure}"
+            raise InputError(message)
+
+
+def _once(*names: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def _one(argument: str, value: object) -> str:
+    if not isinstance(value, str):
+        message = f"{argument}={shown(value)} must be the name of one column"
+        raise InputError(message)
+    return value
+
+
+def _several(argument: str, values: object) -> tuple[str, ...]:
+    if not isinstance(values, Sequence) or not values or not all(isinstance(v, str) for v in values):
+        message = f"{argument}={shown(values)} must be the name of a column, or a list of names"
+        raise InputError(message)
+    return tuple(values)
+
+
+def _different(argument: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        message = f"{argument}={list(names)!r} names a column twice"
+        raise InputError(message)
+    return names
+
+
+def _probability(value: object) -> dict[Hashable, str]:
+    """Return the columns by label or, where only their order is given, by place."""
+    if isinstance(value, str):
+        return {0: value}
+    if isinstance(value, Mapping):
+        found = {key: _one(f"probability[{key!r}]", name) for key, name in value.items()}
+        if not found:
+            message = "probability={} names no column"
+            raise InputError(message)
+    else:
+        found = dict(enumerate(_several("probability", value)))
+    _different("probability", tuple(found.values()))
+    return found

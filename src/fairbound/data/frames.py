@@ -1,0 +1,66 @@
+"""Reading data frames of any library, through narwhals. Imported only when a frame is read, and narwhals with it.
+
+A frame that is held in memory is read row by row, as arrays are. A lazy one (a Polars query, a DuckDB relation, ...)
+stays where it is: its own engine groups and counts, and what comes back is a histogram per cell.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+
+from fairbound.data.collected_frames import tally_collected
+from fairbound.data.columns import Columns, check_known
+from fairbound.data.csv_file import CsvFile
+from fairbound.data.csv_tally import tally_csv
+from fairbound.data.lazy_frames import tally_lazy
+from fairbound.errors import InputError
+from fairbound.data.tally import Tally
+
+
+def tally_frame(frame: Any, columns: Columns) -> Tally:
+    """Count the cells of a frame and summarise their losses."""
+    if isinstance(frame, CsvFile):
+        return tally_csv(frame, columns)
+    opened, schema = _open(frame)
+    check_known(columns, schema.names())
+    for name in columns.keys:
+        if schema[name].is_nested():
+            message = f"column {name!r} holds {schema[name]}; groups and labels must be plain values such as text"
+            raise InputError(message)
+    for name in columns.numeric:
+        if not (schema[name].is_numeric() or schema[name] == nw.Boolean):
+            message = f"column {name!r} must hold numbers, not {schema[name]}; convert it"
+            raise InputError(message)
+    kind = schema[columns.label]
+    text = kind in (nw.String, nw.Categorical, nw.Enum)
+    if not columns.by_place and (text or kind.is_numeric() or kind == nw.Boolean):
+        for label in columns.probability:  # engines fail on comparisons of text with numbers, in words of their own
+            if isinstance(label, str) != text:
+                message = f"probability names the label {label!r}, but column {columns.label!r} holds {kind}"
+                raise InputError(message)
+    if isinstance(opened, nw.DataFrame):
+        return tally_collected(opened, columns)
+    return tally_lazy(opened, columns)
+
+
+def _open(frame: Any) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], nw.Schema]:
+    """Return the frame in the words of narwhals, and the types of its columns."""
+    reading = False
+    try:
+        opened = nw.from_native(frame)
+        reading = True
+        return opened, opened.collect_schema()
+    except OSError:  # a file is not there: its own message is the best
+        raise
+    except Exception as error:  # libraries have errors of their own, of any type
+        kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
+        if isinstance(error, TypeError) and not reading:
+            message = (
+                f"frame is a {kind}, which is not a data frame; pass one of pandas, Polars, PyArrow, DuckDB or another "
+                "library that narwhals knows, or use from_predictions for arrays"
+            )
+        else:
+            message = f"frame is a {kind} that cannot be read: {' '.join(str(error).split())[:400]}"
+        raise InputError(message) from error

@@ -1,0 +1,81 @@
+"""Losses as expressions that a data frame's engine evaluates; the formulas are those of ``losses``."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import narwhals as nw
+
+from fairbound.data.columns import Columns
+from fairbound.errors import InputError
+from fairbound.data.frame_values import SUM_TOLERANCE, number
+
+#: Stands for a loss that cannot be computed because a probability is missing or is none.
+INVALID = -1.0
+
+
+def loss_expression(columns: Columns, named: Mapping[Any, str]) -> nw.Expr:
+    """Return the loss of a row from its label and the probabilities in the named columns."""
+    if not columns.built_in:
+        message = (
+            f"the loss {columns.loss_name!r} is a Python function, which a lazy frame's engine cannot run; collect the "
+            "frame first, or compute a column of losses and pass loss="
+        )
+        raise InputError(message)
+    label = nw.col(columns.label)
+    parts = {name: number(column) for name, column in named.items()}
+    if len(parts) == 1 and columns.loss_name in QUICK and not columns.clipped:
+        ((positive, p),) = parts.items()
+        return QUICK[columns.loss_name](nw.when(label == nw.lit(positive)).then(1.0 - p).otherwise(p))
+    valid = functools.reduce(operator.and_, ((p >= 0.0) & (p <= 1.0) for p in parts.values()))
+    if len(parts) == 1:
+        ((positive, p),) = parts.items()
+        truth = nw.when(label == nw.lit(positive)).then(p).otherwise(1.0 - p)
+        squares = p * p + (1.0 - p) * (1.0 - p)
+    else:
+        truth = nw.lit(None, dtype=nw.Float64)  # a label without a column, which is refused when labels are known
+        for name, p in parts.items():
+            truth = nw.when(label == nw.lit(name)).then(p).otherwise(truth)
+        squares = functools.reduce(operator.add, (p * p for p in parts.values()))
+        valid &= (functools.reduce(operator.add, parts.values()) - 1.0).abs() <= SUM_TOLERANCE
+    loss = FORMULAS[columns.loss_name](truth, squares)
+    if columns.clipped:
+        loss = nw.when(loss > columns.ceiling).then(nw.lit(columns.ceiling)).otherwise(loss)
+    return nw.when(valid).then(loss).otherwise(nw.lit(INVALID))
+
+
+def _brier(truth: nw.Expr, squares: nw.Expr) -> nw.Expr:
+    return (0.5 * (squares - 2.0 * truth + 1.0)).clip(0.0, 1.0)
+
+
+def _jsd(truth: nw.Expr, _: nw.Expr) -> nw.Expr:
+    middle = 0.5 * (1.0 + truth)
+    own = nw.when(truth > 0.0).then(truth * (truth / middle).log(2.0)).otherwise(nw.lit(0.0))
+    return (0.5 * (own + (1.0 - truth) - middle.log(2.0))).clip(0.0, 1.0)
+
+
+def _absolute(truth: nw.Expr, _: nw.Expr) -> nw.Expr:
+    return (1.0 - truth).clip(0.0, 1.0)
+
+
+def _cross_entropy(truth: nw.Expr, _: nw.Expr) -> nw.Expr:
+    return 0.0 - truth.log()
+
+
+#: From the probability of the true label, and the sum of all squares, to the loss.
+FORMULAS: dict[str, Callable[[nw.Expr, nw.Expr], nw.Expr]] = {
+    "brier": _brier,
+    "jsd": _jsd,
+    "absolute": _absolute,
+    "cross_entropy": _cross_entropy,
+}
+
+#: From the probability of the wrong label of two to the loss. Of a probability out of range they make a loss out of
+#: range, and of a missing one a missing one, so that nothing has to be compared beforehand.
+QUICK: dict[str, Callable[[nw.Expr], nw.Expr]] = {
+    "brier": lambda wrong: wrong * wrong.abs(),
+    "absolute": lambda wrong: wrong,
+}

@@ -1,0 +1,456 @@
+"""The population: what is known of the data, as mass and loss distribution per cell of group and label."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairbound.arithmetic.arrays import Floats
+from fairbound.data.cells import Categories, check_mass, check_names, encode_labels, numbers
+from fairbound.data.columns import Missing, ProbabilityColumns, read_columns
+from fairbound.errors import InputError, listed
+from fairbound.data.estimators import model_values
+from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly, mean_atoms
+from fairbound.problem.limits import Limits
+from fairbound.data.losses import Loss, find_loss
+from fairbound.solve.shares import MarginalSet
+from fairbound.data.moments import read_moments, read_selection_rate
+from fairbound.wording.notebook import html_paragraph, html_table
+from fairbound.wording.overview import cell_rows
+from fairbound.data.predicted import Predicted, find_positive, given_rates
+from fairbound.data.predictions import predicted_labels, probabilities
+from fairbound.solve.problem import Problem
+from fairbound.data.tally import UNBOUNDED, Tally, check_finite, check_table, read_ceiling, tally_arrays
+from fairbound.wording.vocabulary import SELECTED, TWO_VALUED, wording
+
+
+@dataclass(frozen=True)
+class Population:
+    """What is known of a distribution P of groups, labels and losses.
+
+    Build one with :meth:`from_frame`, :meth:`from_estimator`, :meth:`from_predictions`, :meth:`from_losses` or
+    :meth:`from_moments`.
+
+    Attributes
+    ----------
+    groups, labels
+        Their names, as the user gave them; several sensitive columns give tuples.
+    weight
+        Weight of each cell, shape (S, C): numbers of rows, sums of row weights, or masses.
+    knowledge
+        What is known of the loss in each cell.
+    ceiling
+        The largest loss there can be; ``math.inf`` if unknown.
+    rows
+        Number of rows it was made from; None if it was made from moments.
+    loss_name
+        What the loss is called.
+    excluded_rows
+        Number of rows that were left out because a value was missing (only if that was asked for).
+    weighted
+        Whether the rows had weights.
+    predicted
+        How the model's predicted labels divide the cells; None if only losses or probabilities were given.
+    positive
+        The label whose selections take the place of losses, see :meth:`selecting`; None for losses.
+    """
+
+    groups: tuple[Hashable, ...]
+    labels: tuple[Hashable, ...]
+    weight: Floats
+    knowledge: Knowledge
+    ceiling: float
+    rows: int | None = None
+    loss_name: str = "loss"
+    excluded_rows: int = 0
+    weighted: bool = False
+    predicted: Predicted | None = None
+    positive: Hashable | None = None
+
+    @property
+    def mass(self) -> Floats:
+        """P's cell masses, shape (S, C)."""
+        return self.weight / self.weight.sum()
+
+    @property
+    def mean(self) -> Floats:
+        """The mean loss of each cell, shape (S, C); zero where a cell is empty."""
+        return np.where(self.weight > 0, self.knowledge.mean, 0.0)
+
+    @property
+    def loss(self) -> float:
+        """P's expected loss."""
+        return float((self.mass * self.mean).sum())
+
+    @property
+    def base_rates(self) -> Floats:
+        """The distribution of the labels in each group, shape (S, C)."""
+        total = self.weight.sum(axis=1, keepdims=True)
+        return np.where(total > 0, self.weight / np.where(total > 0, total, 1.0), np.nan)
+
+    @property
+    def group_means(self) -> Floats:
+        """The mean loss of each group, shape (S,); NaN for a group without data."""
+        return (self.base_rates * self.mean).sum(axis=1)
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether the loss is known to be 0 or the ceiling, or may be taken to be: of a mean that is the worst."""
+        return self.loss_name in TWO_VALUED or isinstance(self.knowledge, MeanOnly)
+
+    @property
+    def empty_cells(self) -> tuple[tuple[Hashable, Hashable], ...]:
+        """The cells without data, by name."""
+        return tuple((self.groups[s], self.labels[y]) for s, y in np.argwhere(self.weight == 0))
+
+    def __repr__(self) -> str:
+        size = f"{len(self.groups)} groups x {len(self.labels)} labels"
+        source = "from moments" if self.rows is None else f"{self.rows} rows"
+        what = f"ceiling={self.ceiling:g}" if self.positive is None else f"positive={self.positive!r}"
+        return f"Population({size}, {source}, {self.loss_name}={self.loss:.6f}, {what})"
+
+    def _repr_html_(self) -> str:
+        """Show the population in a notebook: itself in a line, and the table of its cells."""
+        left_out = f" {self.excluded_rows} rows were left out." if self.excluded_rows else ""
+        return html_paragraph(repr(self) + left_out, strong=True) + html_table(*cell_rows(self))
+
+    def selecting(self, pos_label: Any = None) -> Population:
+        """Return the population in which the loss of a row is 1 where the model predicts one label, and else 0.
+
+        Its mean is the selection rate of that label, its ``group_means`` the selection rates of the groups.
+
+        Parameters
+        ----------
+        pos_label
+            The label; None takes the second one of two.
+
+        Examples
+        --------
+        >>> from fairbound import Population
+        >>> population = Population.from_predictions([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("aabb"))
+        >>> population.selecting()
+        Population(2 groups x 2 labels, 4 rows, selected=0.750000, positive=1)
+        >>> population.selecting().group_means.tolist()
+        [0.5, 1.0]
+        """
+        predicted, place = find_positive(self.predicted, self.labels, pos_label)
+        known = predicted.selection(place)
+        weight = known.weight.sum(axis=2) if isinstance(known, LossTable) else self.weight
+        name, positive = SELECTED, predicted.labels[place]
+        return replace(self, weight=weight, knowledge=known, ceiling=1.0, loss_name=name, positive=positive)
+
+    @classmethod
+    def from_moments(
+        cls,
+        mass: Any,
+        mean: Any,
+        variance: Any = None,
+        *,
+        selection_rate: Any = None,
+        ceiling: float = 1.0,
+        groups: Sequence[Hashable] | None = None,
+        labels: Sequence[Hashable] | None = None,
+    ) -> Population:
+        """Build a population from cell masses and the mean (and variance) of the loss in each cell.
+
+        Parameters
+        ----------
+        mass, mean, variance
+            Arrays of shape (S, C): a row per group, a column per label. Masses add up to 1. What stands in ``mean``
+            and ``variance`` for a cell of mass 0 is ignored.
+        selection_rate
+            For two labels, what :meth:`selecting` needs: the share of each cell that is predicted as the second label.
+        ceiling
+            The largest loss there can be.
+        groups, labels
+            Names; by default 0, 1, 2, ...
+
+        Examples
+        --------
+        >>> from fairbound import Population
+        >>> Population.from_moments([[0.4, 0.2], [0.3, 0.1]], [[0.1, 0.3], [0.1, 0.5]])
+        Population(2 groups x 2 labels, from moments, loss=0.180000, ceiling=1)
+        """
+        top = read_ceiling(ceiling)
+        masses, knowledge = read_moments(mass, mean, variance, top)
+        names = [
+            tuple(range(size)) if given is None else check_names(argument, given, size)
+            for argument, given, size in zip(("groups", "labels"), (groups, labels), masses.shape, strict=True)
+        ]
+        check_mass(names[0], names[1], masses)
+        rates = None if selection_rate is None else read_selection_rate(selection_rate, masses)
+        predicted = None if rates is None else given_rates(names[1], masses, rates)
+        return cls(names[0], names[1], masses, knowledge, top, predicted=predicted)
+
+    @classmethod
+    def from_losses(
+        cls,
+        loss: Any,
+        y_true: Any,
+        *,
+        sensitive_features: Any,
+        ceiling: float = 1.0,
+        sample_weight: Any = None,
+        loss_name: str = "loss",
+        groups: Sequence[Hashable] | None = None,
+        labels: Sequence[Hashable] | None = None,
+    ) -> Population:
+        """Build a population from the loss of each row.
+
+        Parameters
+        ----------
+        loss
+            The model's loss on each held-out row.
+        y_true
+            The true label of each row.
+        sensitive_features
+            The group of each row; a table or a dict of several columns gives intersectional groups (tuples).
+        ceiling
+            The largest loss there can be; ``math.inf`` if there is none (then only sensitive shifting, or general
+            shifting with observed support, can be certified).
+        sample_weight
+            Weights of the rows.
+        loss_name
+            What to call the loss. "zero_one" and "selected" say that there is nothing between 0 and the ceiling.
+        groups, labels
+            All groups and labels there are, in the order wanted, if some may be absent from the rows.
+
+        Examples
+        --------
+        >>> from fairbound import Population
+        >>> Population.from_losses([0.1, 0.2, 0.4, 0.9], [0, 1, 0, 1], sensitive_features=["a", "a", "b", "b"])
+        Population(2 groups x 2 labels, 4 rows, loss=0.400000, ceiling=1)
+        """
+        losses = numbers("loss", loss)
+        if losses.ndim != 1:
+            message = f"loss must have one entry per row, but its shape is {losses.shape}"
+            raise InputError(message)
+        top = read_ceiling(ceiling)
+        tally = tally_arrays(
+            losses, encode_labels("y_true", y_true, labels), sensitive_features, sample_weight, top, loss_name, groups
+        )
+        return cls._of(tally, some_absent=(groups is not None, labels is not None))
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        sensitive_features: Any,
+        loss: str | Loss = "zero_one",
+        clip: float | None = None,
+        sample_weight: Any = None,
+        groups: Sequence[Hashable] | None = None,
+        labels: Sequence[Hashable] | None = None,
+    ) -> Population:
+        """Build a population from true labels and predictions.
+
+        Parameters
+        ----------
+        y_true
+            The true label of each held-out row.
+        y_pred
+            Predicted labels for ``zero_one``. For the other losses probabilities: an array of shape (n, C) with a
+            column per label in sorted order, or, with two labels, the probability of the second one, shape (n,).
+        sensitive_features
+            The group of each row; several columns give intersectional groups (tuples).
+        loss
+            "zero_one", "brier", "jsd" (base 2), "absolute", "cross_entropy", or a :class:`~fairbound.Loss`.
+        clip
+            Cut the loss off here; this is its ceiling. General shifting needs it for ``cross_entropy``.
+        sample_weight
+            Weights of the rows.
+        groups, labels
+            All groups and labels there are, in the order wanted, if some may be absent from the rows.
+
+        Examples
+        --------
+        >>> from fairbound import Population
+        >>> Population.from_predictions([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=["a", "a", "b", "b"])
+        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        """
+        chosen = find_loss(loss, clip)
+        label = encode_labels("y_true", y_true, labels)
+        values: Floats | Categories
+        if chosen.rows is None:
+            values = predicted_labels(y_pred, label)
+        else:
+            values = chosen.rows(probabilities(y_pred, label.names, len(label.codes)), label.codes)
+            check_finite(values, chosen.name)
+        tally = tally_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name, groups)
+        return cls._of(tally, some_absent=(groups is not None, labels is not None))
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        loss: str | Loss = "zero_one",
+        clip: float | None = None,
+        sample_weight: Any = None,
+    ) -> Population:
+        """Build a population from a fitted model and held-out rows.
+
+        Parameters
+        ----------
+        estimator
+            A classifier or pipeline with ``predict`` (for ``zero_one``) or ``predict_proba`` (for the other losses),
+            whose ``classes_`` tell the order of the columns; or any function of X that returns the same, with a column
+            per label in sorted order.
+        X
+            Whatever the estimator takes.
+        y
+            The true label of each row.
+        sensitive_features, loss, clip, sample_weight
+            As for :meth:`from_predictions`.
+
+        Examples
+        --------
+        >>> from fairbound import Population
+        >>> def model(X):
+        ...     return [int(x > 0.5) for x in X]
+        >>> X, y, sex = [0.1, 0.7, 0.8, 0.9], [0, 1, 0, 1], ["f", "f", "m", "m"]
+        >>> Population.from_estimator(model, X, y, sensitive_features=sex)
+        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        """
+        chosen = find_loss(loss, clip)
+        label = encode_labels("y", y)
+        values = model_values(estimator, X, label, chosen)
+        return cls._of(tally_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        label: str,
+        group: str | Sequence[str],
+        prediction: str | None = None,
+        probability: ProbabilityColumns | None = None,
+        loss: str | None = None,
+        weight: str | None = None,
+        loss_name: str | Loss | None = None,
+        clip: float | None = None,
+        ceiling: float | None = None,
+        missing: Missing = "refuse",
+    ) -> Population:
+        """Build a population from a data frame of pandas, Polars, PyArrow, DuckDB or any library that narwhals knows.
+
+        Lazy frames (a Polars query, a DuckDB relation) are grouped and counted by their own engine; only a histogram
+        of each cell's losses leaves it, so that the table may be larger than memory.
+
+        Parameters
+        ----------
+        frame
+            The table, one row per held-out case.
+        label
+            The column of true labels.
+        group
+            The column of groups; several columns give intersectional groups (tuples).
+        prediction, probability, loss
+            Exactly one of them. ``prediction``: the column of predicted labels. ``probability``: the column of the
+            second label's probability (in sorted order), a list with a column per label, or a dict from labels to
+            columns, which with two labels may name one of them. ``loss``: a column of losses already computed.
+        weight
+            The column of row weights.
+        loss_name
+            With ``probability`` the loss to take: "brier" (if nothing is said), "jsd", "absolute", "cross_entropy", or
+            a :class:`~fairbound.Loss` (in memory only). With ``loss`` what to call it; else the column's name.
+        clip
+            Cut the loss of probabilities off here; this is its ceiling.
+        ceiling
+            The largest loss there can be in the column ``loss``; 1 if nothing is said.
+        missing
+            What to do with rows that lack a value (null or NaN) in a column that is used: "refuse", or "drop" to leave
+            them out. ``excluded_rows`` and the assumptions of certificates tell how many those were.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from fairbound import Population
+        >>> frame = pandas.DataFrame({"sex": list("ffmm"), "income": [0, 1, 0, 1], "predicted": [0, 1, 1, 1]})
+        >>> Population.from_frame(frame, label="income", group="sex", prediction="predicted")
+        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        """
+        from fairbound.data.frames import tally_frame  # noqa: PLC0415 (narwhals is imported only where it is used)
+
+        columns = read_columns(
+            label=label,
+            group=group,
+            prediction=prediction,
+            probability=probability,
+            loss=loss,
+            weight=weight,
+            loss_name=loss_name,
+            clip=clip,
+            ceiling=ceiling,
+            missing=missing,
+        )
+        return cls._of(tally_frame(frame, columns))
+
+    @classmethod
+    def _of(cls, tally: Tally, *, some_absent: tuple[bool, bool] = (False, False)) -> Population:
+        """Make a population of what was counted; declared groups and labels may be absent."""
+        check_table(tally)
+        names, weight = (tally.groups, tally.labels), tally.table.weight.sum(axis=2)
+        check_mass(*names, weight, some_absent)
+        population = cls(*names, weight, tally.table, tally.ceiling, tally.rows, tally.loss_name, tally.excluded_rows)
+        return replace(population, weighted=tally.weighted, predicted=tally.predicted)
+
+    def describe(self, shift: str) -> str:
+        """Say in a sentence what is used of the losses."""
+        means = "Of the losses only the mean of each cell matters under sensitive shifting."
+        return wording(self).meaning or (means if shift == "sensitive" else self.knowledge.sentence)
+
+    def problem(
+        self,
+        shift: str,
+        support: str,
+        empty_cells: str,
+        group_skew: float | None,
+        label_skew: float | None,
+        group_limits: Limits | None = None,
+        label_limits: Limits | None = None,
+    ) -> Problem:
+        """Put a question about this population into numbers (arguments already validated)."""
+        groups = MarginalSet(len(self.groups), group_skew, group_limits)
+        labels = MarginalSet(len(self.labels), label_skew, label_limits)
+        empty = self.weight == 0
+        if shift == "general" and support == "any":
+            if not math.isfinite(self.ceiling):
+                raise InputError(
+                    f"shift='general' needs a ceiling, and the loss {self.loss_name!r} has none: {UNBOUNDED}"
+                )
+            upper, lower = self.knowledge.atoms(self.mass, self.ceiling)
+            return Problem(upper, lower, np.full(empty.shape, self.ceiling), True, groups, labels)
+        if empty.any() and not (empty_cells == "ceiling" and math.isfinite(self.ceiling)):
+            names = listed([f"({g!r}, {y!r})" for g, y in self.empty_cells])
+            message = (
+                f"no data in the cells {names}: their losses are unknown. Merge groups or labels, use shift='general' "
+                "with support='any', or assume the worst with empty_cells='ceiling' (the ceiling must be finite)"
+            )
+            raise InputError(message)
+        if shift == "sensitive":
+            upper, lower = mean_atoms(self.mass, self.mean, self.knowledge.roundings, self.ceiling)
+            top = upper.loss[..., 0]
+        else:
+            if not isinstance(self.knowledge, LossTable):
+                message = "support='observed' needs the losses themselves; use from_losses or from_predictions"
+                raise InputError(message)
+            upper, lower = self.knowledge.atoms(self.mass, self.ceiling)
+            top = self.knowledge.largest
+        return Problem(upper, lower, np.where(empty, self.ceiling, top) if empty.any() else top, False, groups, labels)
+
+
+def without_variance(population: Population) -> Population:
+    """Forget the variances: the worst law with a mean and a variance is not known for total variation."""
+    known = population.knowledge
+    return replace(population, knowledge=MeanOnly(known.mean)) if isinstance(known, MeanAndVariance) else population

@@ -1,0 +1,250 @@
+"""The metrics that can be certified, by the names that Fairlearn gives them.
+
+A metric is a list of objectives: the largest of them (of a ratio, the smallest) is what is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import Literal
+
+import numpy as np
+
+from fairbound.errors import InputError, listed, shown
+from fairbound.wording.names import short_name
+from fairbound.problem.objective import Objective
+from fairbound.data.population import Population
+from fairbound.wording.vocabulary import Wording, wording
+
+MetricName = Literal[
+    "loss",
+    "group_loss",
+    "group_loss_difference",
+    "cell_loss",
+    "selection_rate",
+    "demographic_parity_difference",
+    "demographic_parity_ratio",
+    "true_positive_rate_difference",
+    "false_positive_rate_difference",
+    "equalized_odds_difference",
+]
+
+#: From the table's shape, the chosen group and the number of the positive label to objectives.
+Objectives = Callable[[tuple[int, int], int | None, int | None], list[Objective]]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a metric is made of.
+
+    Attributes
+    ----------
+    name
+        Its name, as in ``metric=``.
+    words
+        What it is, for a sentence.
+    selection
+        Whether it is about what the model predicts instead of about its loss.
+    by_label
+        Whether it looks at the rows of a true label.
+    one_group
+        Whether a group may be chosen; otherwise all groups (or pairs of groups) count.
+    lower
+        Whether it is bounded from below.
+    objectives
+        What it is the largest (or smallest) of.
+    """
+
+    name: str
+    words: str
+    selection: bool
+    by_label: bool
+    one_group: bool
+    lower: bool
+    objectives: Objectives
+
+
+def _each(shape: tuple[int, int], group: int | None, _: int | None) -> list[Objective]:
+    return [Objective(s) for s in range(shape[0]) if group in {None, s}]
+
+
+def _cells(shape: tuple[int, int], group: int | None, _: int | None) -> list[Objective]:
+    return [Objective(s, None, y) for y in range(shape[1]) for s in range(shape[0]) if group in {None, s}]
+
+
+def _pairs(shape: tuple[int, int], _: int | None, __: int | None) -> list[Objective]:
+    return [Objective(a, b) for a, b in permutations(range(shape[0]), 2)]
+
+
+def _ratios(shape: tuple[int, int], _: int | None, __: int | None) -> list[Objective]:
+    return [Objective(a, b, ratio=True) for a, b in permutations(range(shape[0]), 2)]
+
+
+def _inside(shape: tuple[int, int], _: int | None, label: int | None) -> list[Objective]:
+    return [Objective(a, b, label) for a, b in permutations(range(shape[0]), 2)]
+
+
+def _outside(shape: tuple[int, int], _: int | None, label: int | None) -> list[Objective]:
+    return [Objective(a, b, label, inside=False) for a, b in permutations(range(shape[0]), 2)]
+
+
+def _odds(shape: tuple[int, int], group: int | None, label: int | None) -> list[Objective]:
+    return _inside(shape, group, label) + _outside(shape, group, label)
+
+
+_DIFFERENCE = "the largest difference between two groups in"
+
+#: All metrics but the expected loss of all, by name.
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("group_loss", "the mean loss of a group", False, False, True, False, _each),
+        Metric("group_loss_difference", f"{_DIFFERENCE} mean loss", False, False, False, False, _pairs),
+        Metric("cell_loss", "the mean loss of a group's rows of a label", False, False, True, False, _cells),
+        Metric("selection_rate", "the selection rate of a group", True, False, True, False, _each),
+        Metric("demographic_parity_difference", f"{_DIFFERENCE} selection rate", True, False, False, False, _pairs),
+        Metric(
+            "demographic_parity_ratio",
+            "the smallest ratio of two groups' selection rates",
+            True,
+            False,
+            False,
+            True,
+            _ratios,
+        ),
+        Metric("true_positive_rate_difference", f"{_DIFFERENCE} true positive rate", True, True, False, False, _inside),
+        Metric(
+            "false_positive_rate_difference", f"{_DIFFERENCE} false positive rate", True, True, False, False, _outside
+        ),
+        Metric(
+            "equalized_odds_difference",
+            f"{_DIFFERENCE} true positive rate or in false positive rate",
+            True,
+            True,
+            False,
+            False,
+            _odds,
+        ),
+    )
+}
+
+
+def objective_sentence(population: Population, objective: Objective) -> str:
+    """Say what is bounded, in the user's names."""
+    mean = wording(population).mean_words
+    plus = f"group {population.groups[objective.plus]!r}"
+    where = ""
+    if objective.label is not None:
+        label = population.labels[objective.label]
+        where = f" among the rows {'of' if objective.inside else 'of any label but'} label {label!r}"
+    if objective.minus is None:
+        return f"What is bounded is the {mean} of {plus}{where}."
+    minus = f"group {population.groups[objective.minus]!r}"
+    if objective.ratio:
+        return f"What is bounded, from below, is the {mean} of {minus} divided by that of {plus}; at most 1 counts."
+    return f"What is bounded is the {mean} of {plus} minus that of {minus}{where}."
+
+
+def metric_wording(population: Population, metric: str, group: Hashable | None) -> Wording:
+    """Return the words for what is bounded: those of the population's values, unless it is a metric."""
+    base = wording(population)
+    if metric not in METRICS:
+        return base
+    words = METRICS[metric].words.removeprefix("the ")
+    words = words.replace("of a group", f"of {short_name(group)}") if group is not None else words
+    if population.positive is not None:
+        words += f" (predicting '{short_name(population.positive)}')"  # sentences go on behind it
+    axis = metric.replace("_", " ")  # a whole sentence is longer than the axis of a plot
+    return replace(base, words=words, subject=words, label=words, axis=axis, one="value", many="values", worst="worst")
+
+
+def value_on_data(population: Population, objective: Objective) -> float:
+    """Return what an objective is on the data themselves, whose groups have base rates of their own."""
+    counted = objective.sign(population.weight.shape)[objective.plus] > 0
+    weight = np.where(counted, population.weight, 0.0)
+    total = weight.sum(axis=1)
+    mean = (weight * population.mean).sum(axis=1) / np.where(total > 0, total, 1.0)
+    first = float(mean[objective.plus])
+    if objective.minus is None:
+        return first
+    second = float(mean[objective.minus])
+    if objective.ratio:
+        return min(1.0, second / first) if first > 0 else 1.0
+    return first - second
+
+
+def metric_sentence(population: Population, metric: str, group: Hashable | None) -> str:
+    """Say what a metric is, in the user's names."""
+    found = METRICS.get(metric)
+    words = repr(metric) if found is None else found.words
+    chosen = f" {group!r}" if group is not None else ""
+    positive = f"; positive is a prediction of {population.positive!r}" if population.positive is not None else ""
+    lower = ", from below," if found is not None and found.lower else ""
+    words = words.replace("of a group", f"of the group{chosen}") if chosen else words
+    return f"What is bounded{lower} is {words}{positive}."
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A metric, chosen for a population: what it looks at, and the objectives to bound.
+
+    ``group`` and ``positive`` are the names that were chosen, None where there was nothing to choose.
+    """
+
+    metric: Metric
+    population: Population
+    objectives: tuple[Objective, ...]
+    group: Hashable | None
+    positive: Hashable | None
+
+
+def choose(population: Population, metric: object, group: Hashable | None, pos_label: Hashable | None) -> Chosen:
+    """Find the metric of that name and what it needs; the one validator of this module."""
+    if not isinstance(metric, str) or metric not in METRICS:
+        message = f"metric={shown(metric)} is not known; use 'loss', {', '.join(map(repr, METRICS))}"
+        raise InputError(message)
+    found = METRICS[metric]
+    number: int | None = None
+    if group is not None:
+        if not found.one_group:
+            message = f"group={shown(group)}: {metric} compares all groups; leave group out"
+            raise InputError(message)
+        if group not in population.groups:
+            names = listed([repr(name) for name in population.groups])
+            message = f"group={shown(group)} is not among the groups {names}; use one of them"
+            raise InputError(message)
+        number = population.groups.index(group)
+    if pos_label is not None and not found.selection:
+        message = f"pos_label={shown(pos_label)}: {metric} does not look at what is predicted; leave pos_label out"
+        raise InputError(message)
+    looked_at = population.selecting(pos_label) if found.selection else population
+    positive = looked_at.positive if found.selection else None
+    label: int | None = None
+    if found.by_label:
+        if positive not in population.labels:
+            names = listed([repr(name) for name in population.labels])
+            message = (
+                f"pos_label={shown(positive)} is no true label, and {metric} looks at its rows; use one of {names}"
+            )
+            raise InputError(message)
+        label = population.labels.index(positive)
+    objectives = tuple(found.objectives(population.weight.shape, number, label))
+    _check_rows(population, metric, objectives)
+    return Chosen(found, looked_at, objectives, group, positive)
+
+
+def _check_rows(population: Population, metric: str, objectives: tuple[Objective, ...]) -> None:
+    """Refuse a mean of nothing: there must be rows of every group, and of the labels that means are taken over."""
+    groups, labels = (population.weight.sum(axis=axis) for axis in (1, 0))
+    absent = [repr(name) for name, weight in zip(population.groups, groups, strict=True) if not weight > 0]
+    if absent:
+        message = f"metric={metric!r} needs rows of every group, and there are none of {listed(absent)}"
+        raise InputError(message + "; leave these groups out")
+    for objective in objectives:
+        counted = objective.sign(population.weight.shape)[objective.plus] > 0
+        if not labels[counted].any():
+            absent = [repr(name) for name, some in zip(population.labels, counted, strict=True) if some]
+            message = f"metric={metric!r} takes means over rows of the labels {listed(absent)}, and there are none"
+            raise InputError(message + "; leave these labels out, or choose another pos_label")

@@ -1,0 +1,281 @@
+"""Posing a question: every argument but the radii is read and checked here, once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, TypedDict
+
+import numpy as np
+
+from fairbound.arithmetic.arrays import Floats
+from fairbound.data.cells import number
+from fairbound.problem.condition import Condition
+from fairbound.solve.contradictions import refuse_contradictions
+from fairbound.problem.unsupported import CURE, refuse_metric
+from fairbound.solve.divergence_search import usual_budget
+from fairbound.problem.divergences import HELLINGER, TOTAL_VARIATION, Divergence, find_divergence
+from fairbound.errors import InputError, shown
+from fairbound.problem.limits import Ranges, Rows, read_limits
+from fairbound.problem.metrics import MetricName
+from fairbound.solve.nearest import NearestFair, nearest_shares
+from fairbound.solve.nearest_product import nearest_product, with_every_share
+from fairbound.problem.objective import Objective
+from fairbound.solve.orientation import oriented_stand_in
+from fairbound.data.population import Population, without_variance
+from fairbound.solve.problem import Problem
+from fairbound.problem.question import DivergenceName, EmptyCells, Question, Shift, Support, allowed_rates
+from fairbound.solve.rates_answers import rates_budget
+from fairbound.solve.rates_nearest import NearestRates, nearest_rates
+from fairbound.sampling.region import Region, StandIn, check_sample, find_region, read_confidence
+from fairbound.solve.witness import LEAST_SHARE
+
+
+def _usual_budget(problem: Problem) -> int:
+    """Return a number of pieces that takes seconds at most: the work per piece grows with the table."""
+    smaller = min(problem.groups.size, problem.labels.size)
+    return int(min(max(4e6 / (problem.upper.probability.size * smaller**2), 4), 2000))
+
+
+def _choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in allowed:
+        words = " or ".join(repr(a) for a in allowed)
+        message = f"{name}={shown(value)} is not known; use {words}"
+        raise InputError(message)
+
+
+class Asked(TypedDict, total=False):
+    """The keywords that every question takes; :func:`fairbound.certificate.certify` explains them."""
+
+    metric: MetricName
+    group: Hashable
+    pos_label: Hashable
+    shift: Shift
+    divergence: DivergenceName
+    group_skew: float | None
+    label_skew: float | None
+    min_group_mass: float | None
+    min_label_mass: float | None
+    group_limits: Ranges | None
+    label_limits: Ranges | None
+    group_rows: Rows | None
+    label_rows: Rows | None
+    fair: bool
+    base_rate_tolerance: float | None
+    support: Support
+    empty_cells: EmptyCells
+    confidence: float | None
+    region: str | Region
+    tol: float
+    budget: int | None
+
+
+def not_a_population(population: object) -> InputError:
+    """Return the error for anything else."""
+    message = f"population must be a Population, not {type(population).__name__}; see Population.from_predictions"
+    return InputError(message)
+
+
+def pose(
+    population: Population,
+    *,
+    shift: str = "general",
+    divergence: str = "hellinger",
+    group_skew: float | None = None,
+    label_skew: float | None = None,
+    min_group_mass: float | None = None,
+    min_label_mass: float | None = None,
+    group_limits: Ranges | None = None,
+    label_limits: Ranges | None = None,
+    group_rows: Rows | None = None,
+    label_rows: Rows | None = None,
+    fair: bool = True,
+    base_rate_tolerance: float | None = None,
+    support: str = "any",
+    empty_cells: str = "refuse",
+    confidence: float | None = None,
+    region: str | Region = "auto",
+    tol: float = 1e-6,
+    budget: int | None = None,
+    group: Hashable | None = None,
+    pos_label: Hashable | None = None,
+    objective: Objective | None = None,
+) -> Question:
+    """Validate everything but the radii: the one validator of this module. Objectives come from a metric."""
+    for name, value in (("group", group), ("pos_label", pos_label)):
+        if value is not None:
+            message = f"{name}={shown(value)} belongs to a metric; choose one with metric=, or leave {name} out"
+            raise InputError(message)
+    _choice("shift", shift, ("general", "sensitive"))
+    _choice("support", support, ("any", "observed"))
+    _choice("empty_cells", empty_cells, ("refuse", "ceiling"))
+    skew_meaning = "it is the largest difference allowed between two shares of Q, and None means no limit"
+    if group_skew is not None:
+        group_skew = number("group_skew", group_skew, 0.0, 1.0, skew_meaning)
+    if label_skew is not None:
+        label_skew = number("label_skew", label_skew, 0.0, 1.0, skew_meaning)
+    limits = (
+        read_limits("group", population.groups, min_group_mass, group_limits, group_rows),
+        read_limits("label", population.labels, min_label_mass, label_limits, label_rows),
+    )
+    condition = _read_condition(fair, base_rate_tolerance, label_skew)
+    _check_condition(condition, objective, limits, len(population.labels))
+    tol = number("tol", tol, 1e-12, 1.0, "it is the gap between bound and attained value to aim at")
+    meaning = "it is the number of pieces that the search may use for each rho, and None chooses by size"
+    pieces = None if budget is None else int(number("budget", budget, 1, 1e9, meaning))
+    distance = find_divergence(divergence)
+    refuse_confidence(distance, confidence)
+    _check_divergence(
+        distance,
+        condition,
+        skewed=group_skew is not None or label_skew is not None,
+        limited=any(limits),
+    )
+    if objective is not None:
+        refuse_metric(population, objective, distance, shift, condition)
+    chosen = find_region(region)
+    stand_in: StandIn | None = None
+    if confidence is not None:
+        confidence = read_confidence(confidence)
+        check_sample(population, support)
+        empty_cells = "ceiling"
+        stand_in = (
+            chosen.stand_in(population, confidence, shift)
+            if objective is None
+            else oriented_stand_in(chosen, population, objective, confidence, shift)
+        )
+    known = population if stand_in is None else stand_in.population
+    if distance is TOTAL_VARIATION:
+        known = without_variance(known)
+    problem = known.problem(shift, support, empty_cells, group_skew, label_skew, *limits)
+    refuse_contradictions("group", population.groups, problem.groups)
+    refuse_contradictions("label", population.labels, problem.labels)
+    nearest: NearestFair | NearestRates
+    if distance is not HELLINGER:
+        nearest = nearest_product(distance, known.mass, problem.groups, problem.labels)
+        if objective is not None:  # means are taken over something
+            nearest = with_every_share(distance, known.mass, nearest, problem.groups, problem.labels)
+        usual = usual_budget(problem)
+    elif condition.equal:
+        nearest, usual = nearest_shares(known.mass, problem.groups, problem.labels), _usual_budget(problem)
+    else:
+        nearest, usual = (
+            nearest_rates(
+                known.mass,
+                problem.groups,
+                allowed_rates(problem, condition),
+                _least_shares(objective),
+            ),
+            rates_budget(problem) if objective is None else _usual_budget(problem),
+        )
+    return Question(
+        population,
+        str(shift),  # type: ignore[arg-type]  # checked above
+        group_skew,
+        label_skew,
+        str(support),  # type: ignore[arg-type]  # checked above
+        str(empty_cells),  # type: ignore[arg-type]  # checked above
+        tol,
+        pieces or usual,
+        problem,
+        nearest,
+        confidence,
+        None if stand_in is None else chosen.name,
+        stand_in,
+        objective,
+        condition,
+        distance,
+    )
+
+
+def _least_shares(objective: Objective | None) -> tuple[float, float]:
+    """Return what groups, and labels within groups, must have at least so that means are taken over something."""
+    if objective is None:
+        return 0.0, 0.0
+    return LEAST_SHARE, 0.0 if objective.label is None else LEAST_SHARE
+
+
+def _read_condition(fair: object, tolerance: object, label_skew: float | None) -> Condition:
+    """Read what is asked of base rates; a tolerance of zero asks for equal ones."""
+    if not isinstance(fair, bool | np.bool_):
+        message = f"fair={shown(fair)} must be True (a condition on base rates) or False (none)"
+        raise InputError(message)
+    width: float | None = None
+    if tolerance is not None:
+        meaning = "it is the largest difference allowed between the base rates of two groups, and None means equal ones"
+        width = number("base_rate_tolerance", tolerance, 0.0, 1.0, meaning) or None
+        if not fair:
+            message = (
+                f"base_rate_tolerance={shown(tolerance)} does not go with fair=False, which allows any base rates; "
+                "leave one of them out"
+            )
+            raise InputError(message)
+    condition = Condition(bool(fair), width)
+    if label_skew is not None and not condition.equal:
+        given = "fair=False" if not fair else f"base_rate_tolerance={shown(tolerance)}"
+        message = (
+            f"label_skew={shown(label_skew)} needs equal base rates and does not go with {given}; leave one of them "
+            "out (group_skew goes with both)"
+        )
+        raise InputError(message)
+    return condition
+
+
+def _check_condition(
+    condition: Condition, objective: Objective | None, limits: tuple[object, object], labels: int
+) -> None:
+    """Refuse what does not go with base rates that may differ."""
+    if condition.equal:
+        return
+    given = "fair=False" if not condition.fair else f"base_rate_tolerance={condition.tolerance:g}"
+    if limits[1] or (limits[0] and objective is None):
+        message = (
+            f"linear limits on the shares of labels need equal base rates and do not go with {given}; leave one "
+            "of them out (limits on groups go with metrics other than 'loss')"
+            if limits[1]
+            else f"{given} and linear limits on the shares of groups go together for metrics other than 'loss' only; "
+            "leave one of them out, or use group_skew"
+        )
+        raise InputError(message)
+    if condition.fair and objective is not None and objective.label is not None and labels > 2:
+        message = (
+            f"{given} goes with means among the rows of a label (true and false positive rates, cell_loss) for two "
+            f"labels only, and there are {labels}; leave it out, or use fair=False, which goes with any number"
+        )
+        raise InputError(message)
+
+
+def refuse_confidence(divergence: Divergence, confidence: object) -> None:
+    """Refuse a confidence, as the user gave it, for a divergence that finite samples say nothing of."""
+    if divergence is not HELLINGER and confidence is not None:
+        message = (
+            f"confidence={shown(confidence)} does not go with divergence={divergence.name!r}: what is known of finite "
+            f"samples rests on the angle metric of the Hellinger distance; leave confidence out, or {CURE}"
+        )
+        raise InputError(message)
+
+
+def _check_divergence(divergence: Divergence, condition: Condition, *, skewed: bool, limited: bool) -> None:
+    """Refuse what a divergence cannot do."""
+    if divergence is HELLINGER:
+        return
+    only = f"does not go with divergence={divergence.name!r}"
+    if condition.tolerance:
+        message = f"base_rate_tolerance={condition.tolerance:g} {only}; leave it out, or {CURE}"
+        raise InputError(message)
+    if limited:
+        message = f"min_group_mass, group_limits, group_rows and those of labels: linear limits {only}; {CURE}"
+        raise InputError(message)
+    if not condition.fair and skewed:
+        message = (
+            "group_skew and label_skew limit the shares of a Q with equal base rates; leave them out with fair=False"
+        )
+        raise InputError(message)
+
+
+def read_radii(rhos: Any, divergence: Divergence = HELLINGER) -> Floats:
+    """Return radii as an array, each in the range of its divergence."""
+    values = list(rhos) if np.iterable(rhos) and not isinstance(rhos, str) else [rhos]
+    if not values:
+        message = f"rhos=[] is empty; it needs one number or more between 0 and {divergence.most:g}"
+        raise InputError(message)
+    return np.array([number("rho", value, 0.0, divergence.most, divergence.meaning) for value in values])

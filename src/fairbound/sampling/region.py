@@ -1,0 +1,362 @@
+"""Confidence regions: what may be said of P when only a sample of it is known.
+
+A region turns the sample into a *stand-in*: a population and a larger radius such that, with the stated confidence
+and for all radii at once, the worst case around P is at most the worst case around the stand-in. Everything after that,
+from the search to the proof, is as for a known population (docs/finite-samples.md).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from fairbound.arithmetic.arrays import Booleans, Floats
+from fairbound.data.cells import number
+from fairbound.errors import InputError, SmallCellWarning, shown
+from fairbound.data.loss_summary import LossTable, MeanAndVariance, MeanOnly
+from fairbound.data.population import Population
+from fairbound.arithmetic.rounding import UNIT
+from fairbound.sampling.discretise import Sample, drawn, expected, intervals_for
+from fairbound.sampling.sphere import largest_means, least_affinity_of_classes, least_affinity_of_masses
+from fairbound.wording.vocabulary import wording
+
+#: Under sensitive shifting this part of the error probability goes to the cell masses, the rest to the mean losses.
+#: Given the numbers of rows, the latter is independent of the former: probabilities of being right multiply.
+MASS_PART = 0.125
+
+#: A cell with fewer rows is named in a warning.
+FEW_ROWS = 5
+
+#: Error probabilities below this are refused: floats near 1 tell them apart too coarsely.
+LEAST_ERROR = 1e-12
+
+#: Allowance for rounding in the limits that a region computes, relative.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """What replaces P.
+
+    Attributes
+    ----------
+    population
+        Its cell masses are the sample's, and its losses are to be taken for P's or worse.
+    affinity
+        How near it is to P, or to a distribution that is at least as bad as P.
+    sample
+        The counts it was made from, where losses had to be rounded.
+    sentences
+        The region and the division of the error probability, in words.
+    """
+
+    population: Population
+    affinity: float
+    sample: Sample | None
+    sentences: tuple[str, ...]
+
+    def radius(self, rho: Floats) -> Floats:
+        """Return the radii around the stand-in that contain the balls around P, rounded up.
+
+        Angles add up: ``arccos(affinity)`` is a metric.
+        """
+        tau = 1.0 - np.square(rho)
+        sine = rho * np.sqrt(2.0 - np.square(rho))  # of the angle rho; from tau it would lose its digits at small rho
+        near = tau * self.affinity - sine * np.sqrt((1.0 - self.affinity) * (1.0 + self.affinity))
+        opposite = np.square(tau) + self.affinity**2 <= 1.0  # the angles add up to a right angle or more
+        largest = np.sqrt(np.clip(1.0 - near + 16 * UNIT, 0.0, 1.0)) * (1.0 + 4 * UNIT)
+        return np.where(opposite, 1.0, np.minimum(largest, 1.0))
+
+    def least_radius(self, distance: float) -> float:
+        """Return the smallest radius around P that reaches as far as ``distance`` from the stand-in."""
+        low, high = 0.0, 1.0
+        if self.radius(np.array([low]))[0] >= distance:
+            return low
+        while high - low > 1e-12:
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self.radius(np.array([middle]))[0] >= distance else (middle, high)
+        return high
+
+
+@runtime_checkable
+class Region(Protocol):
+    """A confidence region: a small value with a name."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in ``region=`` and on certificates."""
+        ...
+
+    def stand_in(
+        self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
+    ) -> StandIn:
+        """Make the stand-in of a sample.
+
+        Losses of the cells (S, C) that are ``subtracted`` must not be overstated; all others must not be understated.
+        """
+        ...
+
+    def planned(self, population: Population, rows: float, confidence: float, shift: str) -> StandIn:
+        """Make the stand-in of a sample of so many rows that looks as is to be expected."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """All cell masses and losses together, by exact binomial tails: the default, and the tightest we know.
+
+    Attributes
+    ----------
+    intervals
+        Losses are rounded at random, mean kept, to this many equal intervals between 0 and the ceiling. None
+        chooses 1 for 0-1 loss and else by the number of rows.
+    seed
+        Of that rounding; recorded in the certificate.
+    """
+
+    intervals: int | None = None
+    seed: int = 0
+
+    name: ClassVar[str] = "sphere"
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a whole number."""
+        for argument, value, least in (("intervals", self.intervals, 1), ("seed", self.seed, 0)):
+            whole = isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**32
+            if not whole and not (value is None and argument == "intervals"):
+                message = f"{argument}={shown(value)} must be a whole number, {least} or more and below 2**32"
+                raise InputError(message)
+
+    def stand_in(
+        self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
+    ) -> StandIn:
+        """Count the rows, then see :mod:`fairbound.sampling.sphere`."""
+        intervals = self.intervals or intervals_for(population, float(population.rows or 0))
+        sample = drawn(population, intervals, self.seed, subtracted)
+        return self._from(sample, population, confidence, shift, subtracted)
+
+    def planned(self, population: Population, rows: float, confidence: float, shift: str) -> StandIn:
+        """The same with expected counts."""
+        intervals = self.intervals or intervals_for(population, rows)
+        return self._from(expected(population, rows, intervals), population, confidence, shift)
+
+    def _from(
+        self,
+        sample: Sample,
+        population: Population,
+        confidence: float,
+        shift: str,
+        subtracted: Booleans | None = None,
+    ) -> StandIn:
+        error = 1.0 - confidence
+        counts, losses = sample.counts, sample.losses
+        classes = sample.worst_last(subtracted)
+        weight = counts.sum(axis=2)
+        if shift == "sensitive":
+            for_masses = MASS_PART * error
+            for_means = (error - for_masses) / (1.0 - for_masses) * (1.0 - ROUNDING)
+            # Mirrored, the losses are the same but for rounding, for which the limits allow.
+            mean = largest_means(classes, losses, for_means).reshape(weight.shape)
+            affinity = least_affinity_of_masses(classes, for_masses)
+            knowledge: MeanOnly | LossTable = MeanOnly(_mirrored_back(mean, population.ceiling, subtracted))
+        else:
+            affinity = least_affinity_of_classes(classes, error)
+            ones = np.ones_like(counts)
+            edges = np.broadcast_to(losses, counts.shape)
+            knowledge = LossTable(edges, edges, counts, ones, 0.0 * ones, 1)
+        stand_in = replace(population, weight=weight, knowledge=knowledge, predicted=None)
+        said = region_sentences("sphere", error, shift, population, sample, subtracts=subtracted is not None)
+        return StandIn(stand_in, affinity, sample, said)
+
+
+@dataclass(frozen=True)
+class Hoeffding:
+    """The paper's intervals (its finite-sampling lemma, corrected): Hoeffding for means and masses, Maurer and Pontil.
+
+    Of mean and variance only upper ends matter, since the bound grows with both; of a mean that is subtracted it is the
+    lower end. Departures from the paper: other ends of the moments enter nowhere (its limit gamma-bar, which needed
+    them, is not needed itself), all statements are united at the stated confidence, and the intervals of the masses
+    enter the distance.
+    """
+
+    name: ClassVar[str] = "hoeffding"
+
+    def stand_in(
+        self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
+    ) -> StandIn:
+        """Take the upper ends of the moments, and the farthest masses within their intervals."""
+        return self._from(population, population.weight, confidence, shift, subtracted)
+
+    def planned(self, population: Population, rows: float, confidence: float, shift: str) -> StandIn:
+        """The same with expected counts."""
+        return self._from(population, rows * population.mass, confidence, shift)
+
+    def _from(
+        self,
+        population: Population,
+        rows: Floats,
+        confidence: float,
+        shift: str,
+        subtracted: Booleans | None = None,
+    ) -> StandIn:
+        error, top = 1.0 - confidence, population.ceiling
+        only_means = shift == "sensitive" or population.two_valued
+        log = np.log((3 if only_means else 4) * rows.size / error) * (1.0 + ROUNDING)
+        affinity = _least_box_affinity(rows / rows.sum(), float(np.sqrt(log / (2.0 * rows.sum()))))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            width, slack = top * np.sqrt(log / (2.0 * rows)), ROUNDING * (1 + population.knowledge.roundings)
+            mean = np.where(rows > 0, np.minimum((population.mean + width) * (1.0 + slack), top), top)
+            if subtracted is not None:
+                least = population.mean * (1.0 - slack) - width * (1.0 + slack)
+                mean = np.where(subtracted, np.where(rows > 0, np.maximum(least, 0.0), 0.0), mean)
+            knowledge: MeanOnly | MeanAndVariance = MeanOnly(mean)
+            if not only_means:
+                deviation = np.sqrt(_variance(population, rows)) + top * np.sqrt(2.0 * log / (rows - 1.0))
+                variance = np.where(rows > 1, np.square(deviation) * (1.0 + ROUNDING), np.inf)
+                knowledge = MeanAndVariance(mean, np.minimum(variance, mean * (top - mean)))
+        stand_in = replace(population, weight=rows, knowledge=knowledge, predicted=None)
+        said = region_sentences("hoeffding", error, shift, population, None, subtracts=subtracted is not None)
+        return StandIn(stand_in, affinity, None, said)
+
+
+def _mirrored_back(mean: Floats, top: float, subtracted: Booleans | None) -> Floats:
+    """Return ``top - mean``, rounded down, where upper limits of mirrored losses are lower ones of the losses."""
+    if subtracted is None:
+        return mean
+    return np.where(subtracted, np.maximum(top - mean - 4 * UNIT * top, 0.0), mean)
+
+
+def _least_box_affinity(share: Floats, width: float) -> float:
+    """Bound the affinity of ``share`` and any masses that differ by at most ``width`` in every cell, rounded down.
+
+    ``sum sqrt(p' p) >= nu + sum min over the interval of sqrt(p' p) - nu p`` for every nu, since masses add up to one;
+    the terms are concave, so their minima are at the ends.
+    """
+    share = share.ravel()
+    low, high = np.maximum(share - width, 0.0), np.minimum(share + width, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = np.sqrt(share) / (np.sqrt(low) + np.sqrt(high))  # where the better end changes
+    nu = slopes[:, None]
+    ends = np.minimum(np.sqrt(share * low) - nu * low, np.sqrt(share * high) - nu * high)
+    return max(0.0, float((slopes + ends.sum(axis=1)).max()) - ROUNDING)
+
+
+def _variance(population: Population, rows: Floats) -> Floats:
+    """Return the unbiased sample variance of each cell's losses, or more (bins count at their edges)."""
+    knowledge = population.knowledge
+    if isinstance(knowledge, LossTable):
+        mean = knowledge.mean[..., None]
+        square = knowledge.to_low * (knowledge.low - mean) ** 2 + knowledge.to_high * (knowledge.high - mean) ** 2
+        total = knowledge.weight.sum(axis=2)
+        variance = (knowledge.weight * square).sum(axis=2) / np.where(total > 0, total, 1.0)
+        variance = variance * (1.0 + ROUNDING * (1 + knowledge.roundings))
+    elif isinstance(knowledge, MeanAndVariance):
+        variance = knowledge.variance
+    else:
+        variance = knowledge.mean * (population.ceiling - knowledge.mean)
+    return variance * rows / np.maximum(rows - 1.0, 1e-300)
+
+
+def region_sentences(
+    region: str, error: float, shift: str, population: Population, sample: Sample | None, *, subtracts: bool = False
+) -> tuple[str, ...]:
+    """Say how a region divides the error probability, and how losses were rounded."""
+    division = division_of_error(region, error, shift, population, subtracts=subtracts)
+    if sample is None or sample.seed is None:
+        return division
+    return (
+        *division,
+        f"Losses were rounded at random (seed {sample.seed}), their means kept, to {len(sample.losses)} values between "
+        f"0 and {population.ceiling:g}.",
+    )
+
+
+def division_of_error(
+    region: str, error: float, shift: str, population: Population, *, subtracts: bool = False
+) -> tuple[str, ...]:
+    """Say how a region of that name divides the error probability; nothing for regions that are not ours."""
+    said = wording(population)
+    lower = " (lower ones of means that are subtracted)" if subtracts else ""
+    if region == "hoeffding":
+        only_means = shift == "sensitive" or population.two_valued
+        return (
+            f"Region 'hoeffding': the error probability {error:g} is divided equally between lower and upper limits of "
+            f"the mass and upper limits of {'' if only_means else 'variance and '}mean of the {said.value} of every "
+            f"cell{lower}.",
+        )
+    if region != "sphere":
+        return ()
+    if shift == "sensitive":
+        return (
+            f"Region 'sphere': of the error probability {error:g} the part {MASS_PART * error:g} covers the cell "
+            f"masses together; the rest covers upper limits of the cells' {said.means}{lower}, in equal "
+            "parts.",
+        )
+    return (
+        f"Region 'sphere': the error probability {error:g} covers cell masses and {said.values} together; no part is "
+        "set aside for any of them.",
+    )
+
+
+#: The regions that ``region=`` knows by name.
+REGIONS: dict[str, Region] = {"auto": Sphere(), "sphere": Sphere(), "hoeffding": Hoeffding()}
+
+
+def read_confidence(confidence: object) -> float:
+    """Return a confidence level strictly between 0 and 1."""
+    meaning = "it is a probability, such as 0.95; None takes the rows for the whole population"
+    level = number("confidence", confidence, 0.0, 1.0, meaning)
+    if not LEAST_ERROR <= 1.0 - level < 1.0:
+        message = f"confidence={shown(confidence)}: no finite sample gives certainty; {meaning}"
+        raise InputError(message)
+    return level
+
+
+def check_sample(population: Population, support: str) -> None:
+    """Refuse what is not a sample of independent rows with bounded losses; warn of cells with few rows."""
+    if population.rows is None or not isinstance(population.knowledge, LossTable):
+        message = (
+            "confidence needs the rows, and this population was made from moments; use from_losses or "
+            "from_predictions, or leave confidence out if the moments are exact"
+        )
+        raise InputError(message)
+    if population.weighted:
+        message = (
+            "confidence needs rows that are independent draws from P, and weighted rows are not; leave sample_weight "
+            "out (and certify the unweighted population), or leave confidence out"
+        )
+        raise InputError(message)
+    if not math.isfinite(population.ceiling):
+        message = (
+            f"confidence needs a ceiling, and the loss {population.loss_name!r} has none: a rare huge loss cannot be "
+            "excluded by any number of rows; pass clip to from_predictions, or ceiling to from_losses"
+        )
+        raise InputError(message)
+    if support != "any":
+        message = "confidence needs support='any': P may have losses that were not observed in the sample"
+        raise InputError(message)
+    few = small_cells(population)
+    if few:
+        warnings.warn(f"few rows in a cell, so its limits are wide: {'; '.join(few)}", SmallCellWarning, stacklevel=4)
+
+
+def small_cells(population: Population) -> tuple[str, ...]:
+    """Name the cells with very few rows, and their counts."""
+    small = np.argwhere(population.weight < FEW_ROWS)
+    counted = [(population.groups[s], population.labels[y], int(population.weight[s, y])) for s, y in small]
+    return tuple(f"({g!r}, {y!r}) has {n} row{'' if n == 1 else 's'}" for g, y, n in counted)
+
+
+def find_region(region: str | Region) -> Region:
+    """Return the region of that name, or the region itself."""
+    if isinstance(region, str) and region in REGIONS:
+        return REGIONS[region]
+    if not isinstance(region, str) and isinstance(region, Region):
+        return region
+    names = ", ".join(map(repr, REGIONS))
+    message = f"region={shown(region)} is not known; use {names}, or a region such as Sphere(intervals=4)"
+    raise InputError(message)

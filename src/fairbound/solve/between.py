@@ -1,0 +1,157 @@
+"""How far two populations are from each other: distances that were seen, to choose radii by."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from fairbound.arithmetic.arrays import Floats
+from fairbound.data.cells import number
+from fairbound.problem.divergences import HELLINGER, TOTAL_VARIATION, Divergence, find_divergence
+from fairbound.errors import InputError, listed
+from fairbound.data.population import Population
+from fairbound.sampling.region import read_confidence
+from fairbound.arithmetic.rounding import UNIT
+from fairbound.sampling.sphere import least_affinity_of_masses
+
+
+def divergence_between(
+    first: Population, second: Population, *, divergence: str = "hellinger", confidence: float | None = None
+) -> float:
+    """Return how far the cell masses of a second population are from those of a first one.
+
+    Two years, two regions, two customers: what such distances were in the past tells which ``rho`` is worth asking
+    for. Only the shares of the cells of group and label are compared, so a shift that also changes the losses inside
+    the cells is at least this large.
+
+    Parameters
+    ----------
+    first, second
+        The populations. They need the same groups and labels, by name; the order may differ. ``first`` plays the
+        part of the data P, ``second`` that of Q: "kl" and "chi_squared" are not symmetric.
+    divergence
+        "hellinger", "total_variation", "kl" or "chi_squared", as in :func:`certify`. The last two are infinite if
+        ``second`` has rows in a cell in which ``first`` has none.
+    confidence
+        None compares the masses as they are. A level such as 0.95 takes the rows of both for independent draws and
+        returns an upper bound of the distance between what they were drawn from, which holds with at least that
+        probability. For "hellinger" and "total_variation" only.
+
+    Raises
+    ------
+    InputError
+        If groups or labels differ, or the question cannot be answered.
+
+    Examples
+    --------
+    >>> from fairbound import Population, divergence_between
+    >>> mean = [[0.1, 0.3], [0.1, 0.5]]
+    >>> last_year = Population.from_moments([[0.4, 0.2], [0.3, 0.1]], mean)
+    >>> this_year = Population.from_moments([[0.35, 0.25], [0.25, 0.15]], mean)
+    >>> round(divergence_between(last_year, this_year, divergence="total_variation"), 4)
+    0.1
+    >>> round(divergence_between(last_year, this_year), 4)
+    0.0768
+    """
+    chosen = find_divergence(divergence)
+    for name, population in (("first", first), ("second", second)):
+        _check_population(name, population)
+    weight = _matched(first, second)
+    p, q = first.mass, weight / weight.sum()
+    if confidence is None:
+        return _distance(chosen, p, q)
+    error = 1.0 - read_confidence(confidence)
+    if not chosen.escapes:
+        message = (
+            f"confidence={confidence!r} does not go with divergence={divergence!r}: a cell may be as rare as it likes "
+            "where no row was drawn from it, and then no sample bounds this divergence; use 'hellinger' or "
+            "'total_variation', or leave confidence out"
+        )
+        raise InputError(message)
+    for name, population in (("first", first), ("second", second)):
+        _check_rows(name, population)
+    if chosen is TOTAL_VARIATION:
+        slack = _variation_slack(first.weight, error / 2) + _variation_slack(weight, error / 2)
+        return min(1.0, _distance(chosen, p, q) + slack)
+    affinities = [
+        1.0 - _distance(chosen, p, q) ** 2,
+        *(least_affinity_of_masses(counts.reshape(-1, 1), error / 2) for counts in (first.weight, weight)),
+    ]
+    angle = sum(math.acos(min(1.0, max(-1.0, a))) for a in affinities)  # angles are a metric
+    return 1.0 if angle >= math.pi / 2 else min(1.0, math.sqrt(1.0 - math.cos(angle)) * (1.0 + 1e-12) + 1e-12)
+
+
+def hellinger_radius(total_variation: float) -> float:
+    """Return the radius of a Hellinger ball that contains a total variation ball: the square root.
+
+    ``H^2 <= TV <= sqrt(2) H`` for any two distributions, so whatever is certified at this Hellinger radius holds
+    within the total variation distance too. It is a detour: ``certify(..., divergence="total_variation")`` answers
+    the question itself, and never with a larger bound.
+
+    Examples
+    --------
+    >>> from fairbound import hellinger_radius
+    >>> hellinger_radius(0.04)
+    0.2
+    """
+    radius = number("total_variation", total_variation, 0.0, 1.0, "it is a total variation distance, between 0 and 1")
+    root = math.sqrt(radius)
+    return root if Fraction(root) ** 2 >= Fraction(radius) else math.nextafter(root, 1.0)
+
+
+def _matched(first: Population, second: Population) -> Floats:
+    """Return the weights of the second population in the order of the first one's groups and labels."""
+    order = []
+    for what, wanted, found in (
+        ("groups", first.groups, second.groups),
+        ("labels", first.labels, second.labels),
+    ):
+        strangers = sorted({repr(n) for n in wanted} ^ {repr(n) for n in found})
+        if strangers:
+            message = (
+                f"the populations differ in their {what}: {listed(strangers)} occur in one of them only; give both the "
+                f"same {what} ({what}= of from_losses and from_predictions declares those that may be absent)"
+            )
+            raise InputError(message)
+        order.append([found.index(name) for name in wanted])
+    return second.weight[np.ix_(*order)]
+
+
+def _distance(divergence: Divergence, p: Floats, q: Floats) -> float:
+    if divergence is HELLINGER:
+        return math.sqrt(max(0.0, 0.5 * float(np.square(np.sqrt(p) - np.sqrt(q)).sum())))
+    some = p > 0
+    inner = float(np.where(some, p * divergence.cost(q / np.where(some, p, 1.0)), 0.0).sum())
+    stray = float(np.where(some, 0.0, q).sum())
+    return inner + (divergence.escape * stray if stray > 0 else 0.0)
+
+
+def _check_population(name: str, population: object) -> None:
+    if not isinstance(population, Population):
+        message = f"{name} must be a Population, not {type(population).__name__}; see Population.from_predictions"
+        raise InputError(message)
+
+
+def _check_rows(name: str, population: Population) -> None:
+    """Refuse what is not a sample of independent rows."""
+    if population.rows is None or population.weighted:
+        message = (
+            f"confidence needs rows that are independent draws, and {name} "
+            f"{'was made from moments' if population.rows is None else 'has weighted rows'}; use from_losses or "
+            "from_predictions without sample_weight, or leave confidence out"
+        )
+        raise InputError(message)
+
+
+def _variation_slack(counts: Floats, error: float) -> float:
+    """Bound the total variation distance of a sample from its source, but with probability ``error``.
+
+    Its mean is at most ``sqrt((cells - 1) / n) / 2`` (Cauchy-Schwarz over the cells), and one row changes it by at most
+    ``1 / n`` (McDiarmid's inequality).
+    """
+    rows = float(counts.sum())
+    return (0.5 * math.sqrt((counts.size - 1) / rows) + math.sqrt(math.log(1.0 / error) / (2.0 * rows))) * (
+        1 + 64 * UNIT
+    )

@@ -1,0 +1,285 @@
+"""The best bound over a piece of the label simplex, for unequal ceilings (docs/theory.md, section 4).
+
+A piece T is the convex hull of the label shares r^1 .. r^m. Multipliers that move with r,
+
+    eta_sy(r) = w_sy - <r - r0, w_s>,      so that  sum_y r_y eta_sy(r) = <r0, w_s> =: v_s  for every r,
+
+bound the loss over all Q whose label shares lie in T and in R, for any w and omega, by
+
+    sigma_K(v) - tau^2 / ( max_j [ G(r^j) - <omega, r^j> ] + sigma_R(omega) ),
+    G(r) = sum_i p_i E_i[ 1 / (eta_i(r) - loss) ],          provided eta_i(r^j) >= ceiling_i.
+
+This module minimises that bound over w, omega. It is the saddle
+
+    min over w, lam, omega  max over k in K, theta in simplex, r in R  of
+        <k, v> - 2 lam tau + lam^2 ( sum_j theta_j G(r^j) + <omega, r - sum_j theta_j r^j> ),
+
+solved with ``lam^2 omega`` in place of omega.
+
+The optimal ``sum_j theta_j r^j`` and ``k`` are a good guess of the worst shares in the piece. With one vertex it is the
+exact dual for fixed label shares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from fairbound.arithmetic.arrays import Booleans, Floats, Integers
+from fairbound.solve.limit_terms import solve_limited
+from fairbound.solve.shares import MarginalSet, no_multipliers
+from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows, take
+
+#: By how much multipliers are raised in the end, relative to their size and per label.
+NUDGE = 1e-13
+
+#: Limit on the entries of omega, in units of loss; like the cap on lam it keeps programs bounded on hopeless pieces.
+PULL = 100.0
+
+
+@dataclass(frozen=True)
+class PieceSaddle:
+    """A batch of pieces, each with its own ``tau`` and ``vertices`` of shape (N, m, C).
+
+    ``root`` (square roots of class probabilities) and ``loss`` have shape (S, C, J), ``ceiling`` (S, C); losses are
+    in units of the largest ceiling. ``cap`` limits lam: it keeps the program bounded on pieces without any feasible
+    r, where it makes the bound very negative instead of minus infinity. A piece whose bound is below ``enough`` is left
+    as it is: it cannot hold the worst case.
+
+    Local variables: w_s1 .. w_sC, k_s. Global: lam, theta_1 .. theta_m, nu_theta, nu_k, floor_k, and where the label
+    shares are limited beyond what the pieces know also omega_1 .. omega_C, r_1 .. r_C, nu_r, floor_r.
+    """
+
+    root: Floats
+    loss: Floats
+    ceiling: Floats
+    tau: Floats
+    vertices: Floats
+    cap: Floats
+    enough: Floats
+    groups: MarginalSet
+    labels: MarginalSet
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Return (pieces, groups, labels, vertices)."""
+        s, c, _ = self.root.shape
+        return len(self.tau), s, c, self.vertices.shape[1]
+
+    @cached_property
+    def limited(self) -> bool:
+        """Whether the label limits have to be dualised: those that are floors are part of the piece itself."""
+        return not self.labels.fills_simplex and self.shape[3] > 1
+
+    @cached_property
+    def size(self) -> int:
+        """Return the number of global variables."""
+        _, _, c, m = self.shape
+        return m + 4 + (2 * c + 2 if self.limited else 0)
+
+    @cached_property
+    def centre(self) -> Floats:
+        """r0, the centre of each piece."""
+        return self.vertices.mean(axis=1)
+
+    @cached_property
+    def moves(self) -> Floats:
+        """Return the matrices that take w_s to eta_s(r^j), stacked: shape (N, 1, m C, C)."""
+        n, _, c, m = self.shape
+        tilt = (self.vertices - self.centre[:, None])[:, :, None, :]
+        return (np.eye(c) - tilt).reshape(n, 1, m * c, c)
+
+    @cached_property
+    def rows(self) -> tuple[LocalRows, GlobalRows]:
+        """eta_i(r^j) >= ceiling_i, k in K; 0 <= lam <= cap, theta >= 0, r in R."""
+        n, s, c, m = self.shape
+        skewed = self.groups.skew is not None
+        block = np.zeros((n, 1, m * c + 1 + skewed, c + 1))
+        block[:, :, : m * c, :c] = self.moves
+        block[..., m * c, c] = 1.0
+        border = np.zeros((1, 1, m * c + 1 + skewed, self.size))
+        border[..., m * c, m + 3] = -1.0
+        offset = np.zeros((1, s, m * c + 1 + skewed))
+        offset[0, :, : m * c] = np.tile(self.ceiling, (1, m))
+        if self.groups.skew is not None:
+            block[..., -1, c] = -1.0
+            border[..., -1, m + 3] = 1.0
+            offset[..., -1] = -self.groups.width
+        sign = np.r_[np.ones(m * c), -np.ones(1 + skewed)]
+        near = LocalRows(block, border, offset, sign)
+
+        own = np.eye(self.size)
+        rest, offsets, signs = (
+            [*own[: m + 1], -own[0], own[m + 3]],
+            [0.0] * (m + 3),
+            [1.0] + [-1.0] * m + [1.0, -1.0],
+        )
+        if self.limited:
+            first = m + 4 + c
+            shares = own[first : first + c] - own[-1]  # r_y - floor_r
+            upper = -shares[: 0 if self.labels.skew is None else c]
+            rest += [own[-1], *shares, *upper]
+            offsets += [0.0] * (c + 1) + [-self.labels.width] * len(upper)
+            signs += [-1.0] * (c + 1 + len(upper))
+            pulls = own[m + 4 : m + 4 + c]
+            rest, offsets, signs = (
+                [*rest, *pulls, *-pulls],
+                offsets + [-PULL] * (2 * c),
+                signs + [1.0] * (2 * c),
+            )
+        offset = np.tile(np.array(offsets), (n, 1))
+        offset[:, m + 1] = -self.cap
+        return near, GlobalRows(np.array(rest)[None], offset, np.array(signs))
+
+    def start(self) -> tuple[Floats, Floats]:
+        """Constant multipliers above all ceilings, uniform shares."""
+        n, s, c, m = self.shape
+        local = np.full((n, s, c + 1), 2.0)
+        local[..., c] = 1.0 / s
+        glob = np.zeros((n, self.size))
+        glob[:, 1 : m + 1] = 1.0 / m
+        glob[:, m + 3] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
+        affinity = (self.root**2 / (2.0 - self.loss)).sum()
+        glob[:, 0] = np.minimum((self.tau + 0.01) / affinity, 0.5 * self.cap)
+        if self.limited:
+            glob[:, m + 4 + c : m + 4 + 2 * c] = 1.0 / c
+            glob[:, -1] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
+        return local, glob
+
+    def _above(self, w: Floats) -> Floats:
+        """Return eta(r^j), shape (N, S, m, C)."""
+        n, s, c, m = self.shape
+        return (self.moves @ w[..., None]).reshape(n, s, m, c)
+
+    def inner(self, local: Floats, glob: Floats) -> Floats:
+        """Return x = lam theta sqrt(p) / (eta - loss), shape (N, S, m, C, J)."""
+        _, _, c, m = self.shape
+        theta = glob[:, None, 1 : m + 1, None, None]
+        gap = self._above(local[..., :c])[..., None] - self.loss[:, None]
+        return glob[:, 0, None, None, None, None] * theta * self.root[:, None] / gap + 1e-12
+
+    @cached_property
+    def _upper(self) -> Floats:
+        """Ones above the diagonal."""
+        return np.triu(np.ones((self.size, self.size)), 1)
+
+    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+        """Differentiate; atoms are summed first."""
+        n, s, c, m = self.shape
+        w, k = local[..., :c], local[..., c]
+        lam = glob[:, 0, None, None, None, None]
+        theta = glob[:, None, 1 : m + 1, None, None]
+        inverse = 1.0 / (self._above(w)[..., None] - self.loss[:, None])
+        root = self.root[:, None]
+        best, x = lam * root * inverse, inner / theta
+        weight = theta[..., 0]
+        mass = (x * (2.0 * best - x)).sum(-1)
+        squared = (x * x).sum(-1)
+        curve = weight * (x * x * inverse).sum(-1)
+        slope = weight * (root * x * inverse).sum(-1)
+        worth = (x * (2.0 * lam * root - x / inverse)).sum(-1)
+        across = self.moves.reshape(n, 1, m, c, c)
+
+        g_local = np.empty((n, s, c + 1))
+        g_local[..., :c] = k[..., None] * self.centre[:, None]
+        g_local[..., :c] -= ((weight * mass).reshape(n, s, 1, m * c) @ self.moves)[:, :, 0]
+        g_local[..., c] = (w @ self.centre[:, :, None])[..., 0] - glob[:, m + 2, None]
+        g_glob = np.zeros((n, self.size))
+        g_glob[:, 0] = 2.0 * (root * best * theta).sum((1, 2, 3, 4)) - 2.0 * self.tau
+        g_glob[:, 1 : m + 1] = worth.sum((1, 3)) - glob[:, m + 1, None]
+        g_glob[:, m + 1] = 1.0 - glob[:, 1 : m + 1].sum(1)
+        g_glob[:, m + 2] = 1.0 - k.sum(1)
+
+        local_local = np.zeros((n, s, c + 1, c + 1))
+        bent = (2.0 * curve).reshape(n, s, m * c, 1) * self.moves
+        local_local[..., :c, :c] = bent.swapaxes(-1, -2) @ self.moves
+        local_local[..., :c, c] = local_local[..., c, :c] = self.centre[:, None]
+        local_glob = np.zeros((n, s, c + 1, self.size))
+        local_glob[..., :c, 0] = -2.0 * (slope.reshape(n, s, 1, m * c) @ self.moves)[:, :, 0]
+        local_glob[..., :c, 1 : m + 1] = -(squared[..., None, :] @ across)[..., 0, :].swapaxes(-1, -2)
+        local_glob[..., c, m + 2] = -1.0
+        corner = np.zeros((n, self.size, self.size))
+        corner[:, 0, 0] = 2.0 * (theta * root * root * inverse).sum((1, 2, 3, 4))
+        corner[:, 0, 1 : m + 1] = 2.0 * (root * x).sum((1, 3, 4))
+        corner[:, 1 : m + 1, m + 1] = -1.0
+        if self.limited:
+            omega, r = slice(m + 4, m + 4 + c), slice(m + 4 + c, m + 4 + 2 * c)
+            ball = slice(1, m + 1)
+            g_glob[:, ball] -= (self.vertices @ glob[:, omega, None])[..., 0]
+            g_glob[:, omega] = glob[:, r] - (glob[:, None, ball] @ self.vertices)[:, 0]
+            g_glob[:, r] = glob[:, omega] - glob[:, -2, None]
+            g_glob[:, -2] = 1.0 - glob[:, r].sum(1)
+            corner[:, ball, omega] = -self.vertices
+            corner[:, omega, r] = np.eye(c)
+            corner[:, r, -2] = -1.0
+        corner += (corner * self._upper).swapaxes(-1, -2)
+        return Derivatives(g_local, g_glob, local_local, local_glob, corner)
+
+    def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
+        """Newton step of x."""
+        _, _, c, m = self.shape
+        local, glob, inner = at
+        theta, d_theta = (g[:, None, 1 : m + 1, None, None] for g in (glob, step[1]))
+        lam, d_lam = (g[:, 0, None, None, None, None] for g in (glob, step[1]))
+        gap = self._above(local[..., :c])[..., None] - self.loss[:, None]
+        d_gap = self._above(step[0][..., :c])[..., None]
+        x = inner / theta
+        root = self.root[:, None]
+        return theta / gap * (root * (d_lam + lam) - x * (d_gap + gap)) + x * d_theta
+
+    def settled(self, local: Floats, glob: Floats) -> Booleans:
+        """Compare the bound (here without care for rounding) with what is enough."""
+        if self.limited:
+            return np.zeros(len(glob), dtype=bool)
+        c = self.shape[2]
+        w = local[..., :c]
+        gap = self._above(w)[..., None] - self.loss[:, None]
+        total = (self.root[:, None] ** 2 / gap).sum(axis=(1, 3, 4)).max(axis=1)
+        level = (w @ self.centre[:, :, None])[..., 0].max(axis=1)
+        settled: Booleans = level - self.tau**2 / total < self.enough
+        return settled
+
+    def take(self, index: Integers) -> PieceSaddle:
+        """Select pieces."""
+        return replace(
+            self,
+            tau=self.tau[index],
+            vertices=take(self.vertices, index),
+            cap=self.cap[index],
+            enough=self.enough[index],
+        )
+
+
+@dataclass(frozen=True)
+class PieceSolution:
+    """Multipliers w (N, S, C), r0 and omega (N, C), those of the limits, lam (N,), and the shares with them."""
+
+    w: Floats
+    centre: Floats
+    omega: Floats
+    level_mu: Floats
+    share_mu: Floats
+    lam: Floats
+    group_share: Floats
+    label_share: Floats
+
+
+def solve_pieces(problem: PieceSaddle, *, accuracy: float = 1e-10) -> PieceSolution:
+    """Solve a batch of pieces."""
+    n, _, c, m = problem.shape
+    terms = [problem.groups.term(c)]
+    if problem.limited:
+        terms.append(problem.labels.term(slice(m + 4 + c, m + 4 + 2 * c)))
+    point, mu = solve_limited(problem, tuple(terms), accuracy=accuracy)
+    w, lam, theta = point.local[..., :c], point.glob[:, 0], point.glob[:, 1 : m + 1]
+    # Multipliers at the very ceilings, where the ball is slack, would be below them after rounding.
+    w = w + NUDGE * c * (1.0 + np.abs(w).max(axis=(1, 2), keepdims=True))
+    level_mu = problem.groups.useful(mu[0], (w @ problem.centre[..., None])[..., 0])
+    omega, share_mu = np.zeros((n, c)), no_multipliers(n, problem.labels)
+    if problem.limited:
+        omega = point.glob[:, m + 4 : m + 4 + c] / lam[:, None] ** 2
+        share_mu = problem.labels.useful(mu[1] / lam[:, None] ** 2, omega)
+    shares = point.local[..., c], (theta[:, None] @ problem.vertices)[:, 0]
+    return PieceSolution(w, problem.centre, omega, level_mu, share_mu, lam, *shares)

@@ -1,0 +1,141 @@
+"""Bounds for base rates that may differ, by weak duality, rounded outward.
+
+A leaf is a piece of the group shares, the convex hull of k^1 .. k^m, with multipliers zeta (one per cell), base and nu
+(one per group) and lam >= 0. With ``eta_sy(k) = zeta_sy / k_s + base_s`` and ``q(k) = k / (zeta + k (base - loss))``
+
+    loss <= sigma_rates(zeta) + max_j [ <base - omega, k^j> + lam^2 sum_i p_i E_i[ q(k_s^j) ] ]
+            + sigma_K(omega) - 2 lam tau
+
+for every Q in the ball with these base rates and with group shares in the piece and in K, provided
+``zeta + k_s^j base_s >= k_s^j ceiling`` at every vertex. Where zeta and ``base - loss`` are both positive q is concave
+in k, and its tangent at ``centre_s > 0`` takes its place; elsewhere q is convex. (docs/theory.md, section 11.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from fairbound.arithmetic.arrays import Booleans, Floats, Integers
+from fairbound.solve.base_rates import BaseRates
+from fairbound.solve.leaf_bounds import LEAST, MOST, PROBABILITY_ROUNDINGS
+from fairbound.solve.problem import Problem
+from fairbound.solve.rates_limits import limiting_pull
+from fairbound.arithmetic.rounding import least_affinity, lowered, margin, raised
+
+#: Roundings allowed for in a product or quotient of a few numbers, vertices included.
+FEW = 24
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """Multipliers of N leaves: zeta (N, S, C), base, nu, centre, omega (N, S) and lam (N,)."""
+
+    zeta: Floats
+    base: Floats
+    nu: Floats
+    centre: Floats
+    omega: Floats
+    lam: Floats
+
+    def take(self, index: Integers | Booleans) -> Leaves:
+        """Select leaves."""
+        return Leaves(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    @property
+    def packed(self) -> tuple[Floats, Floats, Floats]:
+        """The same in the arrays that a forest keeps: (N, C + 3, S), (N, S) and (N, S)."""
+        lam = np.broadcast_to(self.lam[:, None], self.base.shape)
+        rows = np.stack([self.base, self.nu, lam], axis=1)
+        return np.concatenate([self.zeta.swapaxes(1, 2), rows], axis=1), self.centre, self.omega
+
+    @classmethod
+    def unpacked(cls, w: Floats, centre: Floats, omega: Floats) -> Leaves:
+        """Undo :attr:`packed`."""
+        return cls(w[:, :-3].swapaxes(1, 2), w[:, -3], w[:, -2], centre, omega, w[:, -1, 0])
+
+
+def group_totals(problem: Problem, vertices: Floats, leaves: Leaves) -> Floats:
+    """Return ``sum_y p_i E_i[q(k^j)]`` at every vertex for every group, shape (N, m, S), rounded up.
+
+    Infinity where a multiplier is not feasible. Vertices (N, m, S) may be off by a few roundings.
+    """
+    probability, loss = problem.upper.probability, problem.upper.loss
+    k = vertices[..., None]  # (N, m, S, 1)
+    zeta, base = leaves.zeta[:, None], leaves.base[:, None, :, None]  # (N, 1, S, C) and (N, 1, S, 1)
+    room = base - problem.ceiling
+    few = FEW + 2 * problem.groups.size
+    slack = zeta + k * room - margin(np.abs(zeta) + k * (np.abs(base) + problem.ceiling), few)
+    feasible = ((slack >= 0) | ((zeta >= 0) & (room >= 0))).all(axis=3)
+
+    k, zeta, base = k[..., None], zeta[..., None], base[..., None]
+    centre = leaves.centre[:, None, :, None, None]
+    depth = base - loss
+    concave = (zeta >= 0) & (depth >= 0)
+    with np.errstate(all="ignore"):
+        exact = zeta + k * depth
+        exact = exact - margin(np.abs(zeta) + k * (np.abs(base) + loss), few)
+        bent = np.where(exact > 0, k / exact, np.inf)
+        straight = _tangent(zeta, depth, k, centre)
+        if problem.lower.loss.shape == loss.shape:
+            # A tangent, unlike the function itself, may be lower for larger losses: where these were rounded up, the
+            # tangent of what they were rounded from counts too.
+            straight = np.maximum(straight, _tangent(zeta, base - problem.lower.loss, k, centre))
+        terms = np.where(probability > 0, probability * np.where(concave, straight, bent), 0.0)
+        total = raised(terms.sum(axis=(3, 4)) + LEAST, probability.size + PROBABILITY_ROUNDINGS + few)
+    return np.where(feasible, total, np.inf)
+
+
+def _tangent(zeta: Floats, depth: Floats, k: Floats, centre: Floats) -> Floats:
+    """Evaluate the tangent of ``k / (zeta + k depth)`` at the centre."""
+    below = zeta + centre * depth
+    value = (centre * centre * depth + k * zeta) / (below * below)
+    return np.where(np.isfinite(value), value, np.inf)
+
+
+def leaf_totals(problem: Problem, vertices: Floats, leaves: Leaves) -> Floats:
+    """Return ``sum_i p_i E_i[q(k^j)]`` at every vertex, shape (N, m), rounded up."""
+    return raised(group_totals(problem, vertices, leaves).sum(axis=2), problem.groups.size)
+
+
+def rates_bound(problem: Problem, rates: BaseRates, rho: Floats, vertices: Floats, leaves: Leaves) -> Floats:
+    """Bound the loss over every leaf from any multipliers; infinity where they prove nothing."""
+    total = leaf_totals(problem, vertices, leaves)
+    lam = leaves.lam[:, None]
+    with np.errstate(all="ignore"):
+        gained = np.where(lam > 0, raised(lam * lam * total, 4), 0.0)
+        gained = np.where(np.isfinite(total), gained, np.inf)
+        pull = leaves.base - leaves.omega
+        moved = (vertices @ pull[..., None])[..., 0]
+        size = (vertices @ (np.abs(leaves.base) + np.abs(leaves.omega))[..., None])[..., 0]
+        worst = (moved + margin(size, 3 * problem.groups.size + FEW) + gained).max(axis=1)
+        level, limit = rates.support(leaves.zeta, leaves.nu), problem.groups.support(leaves.omega)
+        gain = lowered(2.0 * leaves.lam * least_affinity(rho), 4)
+        bound = level + worst + limit - gain
+        sizes = np.abs(level) + np.abs(limit) + gain + (size + np.where(np.isfinite(gained), gained, 0.0)).max(axis=1)
+        bound = bound + margin(sizes, 8)
+    usable = (leaves.lam >= 0) & (leaves.centre > 0).all(axis=1) & (np.abs(leaves.zeta) < MOST).all(axis=(1, 2))
+    for entry in (leaves.base, leaves.nu, leaves.centre, leaves.omega, leaves.lam[:, None]):
+        usable = usable & (np.abs(entry) < MOST).all(axis=1)
+    return np.where(usable & np.isfinite(bound), bound, np.inf)
+
+
+def tuned(problem: Problem, rho: Floats, vertices: Floats, leaves: Leaves) -> Leaves:
+    """Choose the best lam for these vertices (convex in lam), and where K is limited a good omega."""
+    total = leaf_totals(problem, vertices, leaves)
+    moved = (vertices @ leaves.base[..., None])[..., 0]
+    tau = least_affinity(rho)[:, None]
+    with np.errstate(all="ignore"):
+        fall, rise = moved[:, :, None] - moved[:, None], total[:, None] - total[:, :, None]
+        crossing = np.sqrt(np.where(fall * rise > 0, fall / rise, np.nan)).reshape(len(rho), -1)
+        offers = np.concatenate([leaves.lam[:, None], tau / total, crossing], axis=1)
+        offers = np.where(np.isfinite(offers), offers, 0.0)
+        values = (moved[:, None] + offers[..., None] ** 2 * total[:, None]).max(axis=2) - 2.0 * offers * tau
+        values = np.where(np.isfinite(values), values, np.inf)
+        best = offers[np.arange(len(rho)), values.argmin(axis=1)]
+        if not problem.groups.limited or problem.groups.size == 2:
+            return replace(leaves, lam=best)
+        value = moved + leaves.lam[:, None] ** 2 * total
+        value = np.where(np.isfinite(value), value, 1e6 * problem.scale)
+    return replace(leaves, omega=limiting_pull(problem.groups, vertices, value))

@@ -1,0 +1,348 @@
+"""Finite samples: the checker counts the rows anew and recomputes the confidence region from the counts.
+
+Standard library and python-flint only. Sections refer to docs/finite-samples.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+import struct
+from bisect import bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from flint import arb
+
+from fairbound.verify.duality import RefusedError
+from fairbound.verify.sphere import affinity_of_classes, affinity_of_masses, budget, error_of_each, is_upper_limit
+from fairbound.verify.reading import TWO_VALUED
+
+#: Many-valued losses count at the edges of this many fixed bins.
+BINS = 4096
+
+#: Edges of bins may be off by this much, relative to the ceiling, and count as that much farther out.
+EDGE_ROUNDING = 1e-12
+
+#: Random numbers that are drawn anew at most.
+MOST_DRAWS = 20_000_000
+
+#: Rows of a cell at most: so many, numbers with 53 bits count exactly.
+MOST_ROWS = 2**53
+
+#: How much the probability of rounding up is raised, so that float arithmetic does not lower it, or lowered where
+#: losses are subtracted: there random numbers, which are multiples of ``STEP``, have to be allowed for too (section 2).
+STEP = 2.0**-53
+RAISED, LOWERED = 1.0 + 8.0 * STEP, 1.0 - 8.0 * STEP
+
+#: The part of the error probability for the masses under sensitive shifting (section 5), and all of it.
+MASS_PART, WHOLE = 1, 8
+
+#: Some cells: numbers of group and label.
+Cells = frozenset[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """What the document puts in P's place, checked: statistics as in ``population``, affinity, and what was checked."""
+
+    population: dict[str, Any]
+    affinity: arb
+    checks: tuple[str, ...]
+
+    def least_affinity(self, rho: float) -> arb:
+        """Return the affinity with the stand-in of everything within rho of P: angles add up (section 1)."""
+        near = 1 - arb(rho) ** 2
+        sines = (1 - near) * (1 + near) * (1 - self.affinity) * (1 + self.affinity)
+        return near * self.affinity - sines.max(arb(0)).sqrt()
+
+
+def checked_stand_in(document: dict[str, Any]) -> StandIn:
+    """Return the stand-in if the region proves it; refuse it otherwise."""
+    population, sampling, question = document["population"], document["sampling"], document["question"]
+    _check_rows(population, question)
+    regions = {"sphere": _check_sphere, "hoeffding": _check_hoeffding}
+    if sampling["region"] not in regions:
+        raise RefusedError(f"the region {sampling['region'][:60]!r} is not known to the checker")
+    if any(_differ(sampling["weight"], population["weight"])):
+        raise RefusedError("the cells of the stand-in do not have the population's numbers of rows")
+    subtracted = _subtracted(population, question["objective"])
+    checks = regions[sampling["region"]](population, sampling, question, subtracted)
+    known = {**population, "weight": sampling["weight"], "knowledge": sampling["knowledge"]}
+    return StandIn(known, arb(sampling["affinity"]), tuple(checks))
+
+
+def _subtracted(population: dict[str, Any], objective: dict[str, Any] | None) -> Cells:
+    """Return the cells whose losses are subtracted: what is worse there is a smaller loss."""
+    if objective is None or objective["minus"] is None:
+        return frozenset()
+    minus, label = objective["minus"], objective["label"]
+    if minus >= len(population["groups"]):
+        raise RefusedError("the objective names groups or labels that do not exist")
+    labels = range(len(population["labels"]))
+    return frozenset((minus, y) for y in labels if label is None or (y == label) == objective["inside"])
+
+
+def _differ(first: list[list[Any]], second: list[list[Any]]) -> list[bool]:
+    return [a != b for one, other in zip(first, second, strict=True) for a, b in zip(one, other, strict=True)]
+
+
+def _check_rows(population: dict[str, Any], question: dict[str, Any]) -> None:
+    """Refuse what is not a sample of independent rows with bounded losses."""
+    if population["weighted"]:
+        raise RefusedError("a confidence needs rows without weights")
+    if population["rows"] is None or population["knowledge"]["kind"] != "losses":
+        raise RefusedError("a confidence needs the rows themselves, not moments")
+    if not (population["ceiling"] or 0) > 0:
+        raise RefusedError("a confidence needs a finite ceiling of the loss")
+    if question["support"] != "any" or question["empty_cells"] != "ceiling":
+        raise RefusedError("a confidence needs support 'any', and the ceiling for empty cells")
+    for row, cells in zip(population["weight"], population["knowledge"]["cells"], strict=True):
+        for weight, bins in zip(row, cells, strict=True):
+            if any(int(b[2]) != b[2] for b in bins) or sum(int(b[2]) for b in bins) != weight:
+                raise RefusedError("a confidence needs whole numbers of rows in all bins and cells")
+            if weight > MOST_ROWS:
+                raise RefusedError(f"a confidence needs cells of at most {MOST_ROWS} rows")
+    if sum(map(sum, population["weight"])) != population["rows"]:
+        raise RefusedError("the numbers of rows of the cells do not add up to the number of rows")
+
+
+def _check_sphere(
+    population: dict[str, Any], sampling: dict[str, Any], question: dict[str, Any], subtracted: Cells
+) -> list[str]:
+    """Check sections 2 to 5."""
+    losses, counts = sampling["losses"], sampling["counts"]
+    if counts is None:
+        raise RefusedError("the region 'sphere' needs the counts")
+    intervals = len(losses) - 1
+    if losses != _values(population["ceiling"], intervals):
+        raise RefusedError("the rounded losses are not equally spaced")
+    if counts != recount(population, losses, sampling["seed"], subtracted):
+        raise RefusedError("the counts are not those of the population's rows, rounded with this seed")
+    error = 1 - arb(question["confidence"])
+    by_cell = [
+        cell[::-1] if (s, y) in subtracted else cell for s, row in enumerate(counts) for y, cell in enumerate(row)
+    ]  # the worst value last
+    if question["shift"] == "sensitive":
+        proved = _check_means(by_cell, losses, sampling["knowledge"], error, subtracted)
+    else:
+        _check_counted(counts, losses, sampling["knowledge"])
+        proved = affinity_of_classes(by_cell, error)
+    _check_affinity(sampling["affinity"], proved)
+    rounded = "" if sampling["seed"] is None else f", rounded at random with seed {sampling['seed']}"
+    checks = [
+        f"the confidence region 'sphere' at confidence {question['confidence']!r}: {population['rows']} rows recounted "
+        f"in {len(by_cell)} cells and {len(losses)} losses{rounded}, and what their exact binomial tails say of P"
+    ]
+    usual = 1 if population["loss"] in TWO_VALUED else max(2, round(0.8 * population["rows"] ** 0.2))
+    if intervals != usual or sampling["seed"]:
+        checks.append(
+            f"not the usual rounding ({usual} intervals, seed 0): {intervals} intervals and seed {sampling['seed']!r} "
+            "are valid only if they were chosen without looking at the rows"
+        )
+    return checks
+
+
+def _values(ceiling: float, intervals: int) -> list[float]:
+    return [float(ceiling) * place / intervals for place in range(intervals)] + [float(ceiling)]
+
+
+def recount(
+    population: dict[str, Any], losses: list[float], seed: int | None, subtracted: Cells = frozenset()
+) -> list[list[list[int]]]:
+    """Count the rows by cell and rounded loss: every row anew, in an order that the rows alone decide (section 2)."""
+    edges = _edges(float(population["ceiling"]))
+    cells: dict[tuple[int, int], dict[float, int]] = {}
+    for s, row in enumerate(population["knowledge"]["cells"]):
+        for y, bins in enumerate(row):
+            for low, high, weight, _ in bins:
+                loss = high  # of two-valued losses the same as low
+                if population["loss"] not in TWO_VALUED:
+                    loss = _edge(edges, low, high, lower=(s, y) in subtracted)
+                held = cells.setdefault((s, y), {})
+                held[float(loss)] = held.get(float(loss), 0) + int(weight)
+    counts = [[[0] * len(losses) for _ in row] for row in population["knowledge"]["cells"]]
+    packed = {
+        cell: b"".join(struct.pack("<dq", *entry) for entry in sorted(held.items())) for cell, held in cells.items()
+    }
+    absent = [b""] * (sum(map(len, counts)) - len(cells))
+    content = b"".join(hashlib.sha256(part).digest() for part in sorted([*packed.values(), *absent]))
+    key = hashlib.sha256(f"{seed},{len(losses) - 1};".encode() + content).digest()
+    uniform = random.Random(int.from_bytes(key, "big")).random  # noqa: S311 (not a secret)
+    drawn = 0
+    ordered = sorted(cells, key=lambda cell: (packed[cell], cell))
+    for (s, y), loss, weight in ((cell, *entry) for cell in ordered for entry in sorted(cells[cell].items())):
+        place = min(bisect_right(losses, loss), len(losses) - 1) - 1
+        part = (loss - losses[place]) / (losses[place + 1] - losses[place])
+        if (s, y) not in subtracted:
+            part *= RAISED
+        elif loss < losses[place + 1]:
+            part = part * LOWERED - 2.0 * STEP
+        up = weight if part >= 1 else 0
+        if 0 < part < 1:
+            drawn += weight
+            if seed is None or drawn > MOST_DRAWS:
+                why = "no seed is given" if seed is None else f"at most {MOST_DRAWS} roundings are repeated"
+                raise RefusedError(f"the rounding of the losses cannot be checked: {why}")
+            up = sum(uniform() < part for _ in range(weight))
+        counts[s][y][place] += weight - up
+        counts[s][y][place + 1] += up
+    return counts
+
+
+@lru_cache(maxsize=1)
+def _edges(top: float) -> list[float]:
+    """Return the edges of the fixed bins."""
+    return [0.0, *(top * (1.0 - (1.0 - b / BINS) * (1.0 - b / BINS)) for b in range(1, BINS)), top]
+
+
+def _edge(edges: list[float], low: float, high: float, *, lower: bool) -> float:
+    """Return an edge of the fixed bin that a loss, or a bin of the document, lies in, moved out (section 2).
+
+    A loss on an edge lies in the bin above it, the ceiling in the last one. What is a bin must be one of the fixed
+    ones: if those who have seen the rows could choose bins, the rows would not speak of P.
+    """
+    allowed = EDGE_ROUNDING * edges[-1]
+    number = min(bisect_right(edges, low if low == high else low + allowed), BINS) - 1
+    below, above = edges[number], edges[number + 1]
+    if low < high and not (abs(below - low) <= allowed and abs(above - high) <= allowed):
+        raise RefusedError("the bins of the losses are not the fixed ones, so the rows do not speak of P")
+    return max(below - allowed, 0.0) if lower else min(above + allowed, edges[-1])
+
+
+def _check_counted(counts: list[list[list[int]]], losses: list[float], knowledge: dict[str, Any]) -> None:
+    """Under general shifting the stand-in is the sample of rounded losses itself."""
+    cells = [
+        [[[value, value, count, 0] for value, count in zip(losses, cell, strict=True) if count] for cell in row]
+        for row in counts
+    ]
+    if knowledge["kind"] != "losses" or knowledge["cells"] != cells:
+        raise RefusedError("the losses of the stand-in are not the counted ones")
+
+
+def _check_means(
+    counts: list[list[int]], losses: list[float], knowledge: dict[str, Any], error: arb, subtracted: Cells
+) -> arb:
+    """Under sensitive shifting the stand-in has limits of the means; return the affinity of the masses.
+
+    The limits are upper ones; where losses are subtracted, upper ones of the mirrored losses, as the counts are.
+    """
+    if knowledge["kind"] != "mean":
+        raise RefusedError("under sensitive shifting the stand-in is made of means")
+    for_masses = error * MASS_PART / WHOLE
+    each = error_of_each((error - for_masses) / (1 - for_masses), len(counts))
+    x = budget(each, 0, len(losses) - 1)
+    means = [mean for row in knowledge["mean"] for mean in row]
+    top = Fraction(losses[-1])
+    mirrored = [_rounded_up(top - Fraction(loss)) for loss in reversed(losses)]
+    for number, (cell, mean) in enumerate(zip(counts, means, strict=True)):
+        place = divmod(number, len(knowledge["mean"][0]))
+        if place in subtracted:
+            limited = is_upper_limit(-_rounded_up(Fraction(mean) - top), cell, mirrored, each, x)
+        else:
+            limited = is_upper_limit(mean, cell, losses, each, x)
+        if not limited:
+            raise RefusedError(_beyond("mean loss of", place, mean, subtracted))
+    return affinity_of_masses([sum(cell) for cell in counts], for_masses)
+
+
+def _rounded_up(value: Fraction) -> float:
+    """Return the least float that is not below a number."""
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+def _beyond(what: str, place: tuple[int, int], claimed: float, subtracted: Cells) -> str:
+    way = "be below" if what.startswith("mean") and place in subtracted else "exceed"
+    return f"the {what} cell {place} may {way} {claimed!r} at this confidence"
+
+
+def _check_affinity(claimed: float, proved: arb) -> None:
+    if claimed > 0 and not arb(claimed) <= proved:
+        raise RefusedError(
+            f"the confidence region proves only an affinity of {float(proved.mid())!r}, not the {claimed!r} claimed"
+        )
+
+
+def _check_hoeffding(
+    population: dict[str, Any], sampling: dict[str, Any], question: dict[str, Any], subtracted: Cells
+) -> list[str]:
+    """Check section 6; where losses are subtracted, for the mirrored ones, whose variance is the same."""
+    known, top = sampling["knowledge"], arb(population["ceiling"])
+    only_means = question["shift"] == "sensitive" or population["loss"] in TWO_VALUED
+    if known["kind"] != ("mean" if only_means else "mean_variance"):
+        raise RefusedError("the moments of the stand-in are not those that the region 'hoeffding' speaks of")
+    rows = [int(weight) for row in population["weight"] for weight in row]
+    statements = (3 if only_means else 4) * len(rows)
+    log = (statements / (1 - arb(question["confidence"]))).log()
+    flat = [bins for row in population["knowledge"]["cells"] for bins in row]
+    means = [mean for row in known["mean"] for mean in row]
+    variances = [] if only_means else [variance for row in known["variance"] for variance in row]
+    for number, (m, bins) in enumerate(zip(rows, flat, strict=True)):
+        place = divmod(number, len(known["mean"][0]))
+        mean, square = _moments(bins, m)
+        claimed = arb(means[number])
+        if place in subtracted:
+            mean, claimed = top - mean, top - claimed
+        most = top if m == 0 else (mean + top * (log / (2 * m)).sqrt()).min(top)
+        if not claimed >= most:
+            raise RefusedError(_beyond("mean loss of", place, means[number], subtracted))
+        if only_means or m == 0:
+            continue
+        variance = arb(variances[number])
+        # The worst law of these moments puts so much mass on the ceiling that no law with the limited mean is worse.
+        enough = variance * (top - most) >= most * (top - claimed) ** 2
+        if m > 1 and not enough:
+            enough = variance >= ((square * m / (m - 1)).sqrt() + top * (2 * log / (m - 1)).sqrt()) ** 2
+        if not enough:
+            raise RefusedError(_beyond("variance in", place, variances[number], subtracted))
+    _check_affinity(sampling["affinity"], _box_affinity(rows, (log / (2 * sum(rows))).sqrt()))
+    what = "mean loss" if only_means else "mean and variance of the loss"
+    return [
+        f"the confidence region 'hoeffding' at confidence {question['confidence']!r}: limits of mass and {what} in "
+        f"{len(rows)} cells, recomputed from {population['rows']} rows"
+    ]
+
+
+def _moments(bins: list[list[float]], rows: int) -> tuple[arb, arb]:
+    """Return mean and mean squared deviation of a cell's losses, with bins spread onto their edges."""
+    edges = []
+    for low, high, weight, part in bins:
+        share = arb(weight) / rows
+        edges += [(share * (1 - arb(part)), arb(low)), (share * arb(part), arb(high))]
+    mean = sum((share * loss for share, loss in edges), arb(0))
+    return mean, sum((share * (loss - mean) ** 2 for share, loss in edges), arb(0))
+
+
+def _box_affinity(rows: list[int], width: arb) -> arb:
+    """Return the least affinity of the sample's masses and any that differ by at most ``width`` in every cell.
+
+    Every nu gives a lower bound.
+    """
+    total = sum(rows)
+    ends = []
+    for count in rows:
+        share = arb(count) / total
+        ends.append((share, (share - width).max(arb(0)), (share + width).min(arb(1))))
+    numbers = [(float(a.mid()), float(b.mid()), float(c.mid())) for a, b, c in ends]
+
+    def about(nu: float) -> float:  # concave in nu; floats only choose it
+        terms = (min(math.sqrt(p * a) - nu * a, math.sqrt(p * b) - nu * b) for p, a, b in numbers)
+        return nu + math.fsum(terms)
+
+    # The maximum is at a slope at which one end of an interval gives way to the other.
+    slopes = sorted({math.sqrt(p) / (math.sqrt(a) + math.sqrt(b)) for p, a, b in numbers})
+    low, high = 0, len(slopes) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if about(slopes[middle]) < about(slopes[middle + 1]) else (low, middle)
+    best = arb(0)
+    for nu in map(arb, slopes[max(0, low - 1) : low + 2]):
+        value = nu
+        for share, least, most in ends:
+            value += ((share * least).sqrt() - nu * least).min((share * most).sqrt() - nu * most)
+        best = best.max(value)
+    return best
