@@ -19,9 +19,9 @@ from tests.hostile import FAMILIES, MEGABYTE, TEXTS
 
 from benchmarks.table import Table, note, seconds
 from fairbound import verify
-from fairbound.verify.work import MOST_WORK, UNIT_SECONDS, work_of
 from fairbound.verify.reading import read_whole
 from fairbound.verify.strict import MalformedError
+from fairbound.verify.work import MOST_WORK, UNIT_SECONDS, work_of
 
 #: What a check may take.
 SECONDS, MEGABYTES = 5.0, 500.0

@@ -14,7 +14,7 @@ from scipy import stats
 
 from fairbound import Hoeffding, Population, Sphere, certify, certify_curve
 from fairbound.arithmetic.arrays import Floats
-from fairbound.sampling.region import StandIn
+from fairbound.sampling.region import Surrogate
 from fairbound.sampling.sphere import least_affinity_of_masses
 
 CONFIDENCE = 0.9
@@ -42,13 +42,13 @@ def _beta(spread: float) -> Floats:
     return np.asarray(stats.beta.ppf(quantile, (spread * MEAN)[..., None], (spread * (1.0 - MEAN))[..., None]))
 
 
-def _excess(stand_in: StandIn, rho: float, exact: float, shift: str) -> float:
-    radius = float(stand_in.radius(np.array([rho]))[0])
-    return certify(stand_in.population, radius, shift=shift).bound - exact  # type: ignore[arg-type]
+def _excess(surrogate: Surrogate, rho: float, exact: float, shift: str) -> float:
+    radius = float(surrogate.radius(np.array([rho]))[0])
+    return certify(surrogate.population, radius, shift=shift).bound - exact  # type: ignore[arg-type]
 
 
-def _angle(affinity: float, population: Population) -> StandIn:
-    return StandIn(population, max(0.0, affinity), None, ())
+def _angle(affinity: float, population: Population) -> Surrogate:
+    return Surrogate(population, max(0.0, affinity), None, ())
 
 
 def _box_affinity(share: Floats, low: Floats, high: Floats) -> float:
@@ -60,7 +60,7 @@ def _box_affinity(share: Floats, low: Floats, high: Floats) -> float:
     return best
 
 
-def clopper_pearson(rows: int) -> StandIn:
+def clopper_pearson(rows: int) -> Surrogate:
     """Exact intervals of masses and upper limits of error rates, united: 3 statements per cell."""
     each = ERROR / (3 * MASS.size)
     count = rows * MASS
@@ -70,7 +70,7 @@ def clopper_pearson(rows: int) -> StandIn:
     return _angle(_box_affinity(MASS.ravel(), low.ravel(), high.ravel()), _zero_one(mean))
 
 
-def kl_ball(rows: int) -> StandIn:
+def kl_ball(rows: int) -> Surrogate:
     """The ball of Agrawal (2020), n KL(sample || P) <= x, turned into an angle: worst at the rarest class."""
     classes = np.stack([MASS * (1 - MEAN), MASS * MEAN], axis=2).ravel()
     freedom = classes.size - 1
@@ -82,14 +82,14 @@ def kl_ball(rows: int) -> StandIn:
     return _angle(float(np.sqrt(rare * share) + np.sqrt((1 - rare) * (1 - share))), _zero_one(MEAN))
 
 
-def masses_and_limits(rows: int) -> StandIn:
+def masses_and_limits(rows: int) -> Surrogate:
     """Masses by the sphere, error rates by Clopper and Pearson: half of the error probability each."""
     counts = (rows * MASS).reshape(-1, 1)
     mean = stats.beta.ppf(1 - ERROR / (2 * MASS.size), MEAN * rows * MASS + 1, (1 - MEAN) * rows * MASS)
     return _angle(least_affinity_of_masses(counts, ERROR / 2), _zero_one(mean))
 
 
-def bands(losses: Floats, rows: int, law: Callable[[int, float], Floats]) -> StandIn:
+def bands(losses: Floats, rows: int, law: Callable[[int, float], Floats]) -> Surrogate:
     """Masses by the sphere, losses by a one-sided band in each cell: the stochastically largest law in it."""
     affinity = least_affinity_of_masses((rows * MASS).reshape(-1, 1), ERROR / 2)
     share = np.zeros((*MASS.shape, POINTS + 1))
@@ -176,7 +176,7 @@ def run(quick: bool = False) -> None:
     known = _zero_one(MEAN)
     for shift in ("general", "sensitive"):
         exact = {r: certify(known, r, shift=shift).bound for r in radii}
-        candidates: dict[str, Callable[[int], StandIn]] = {
+        candidates: dict[str, Callable[[int], Surrogate]] = {
             "hoeffding": lambda n, shift=shift: Hoeffding().planned(known, n, CONFIDENCE, shift),  # type: ignore[misc]
             "Clopper-Pearson boxes": clopper_pearson,
             "sphere for masses, Clopper-Pearson for errors": masses_and_limits,
@@ -199,7 +199,7 @@ def run(quick: bool = False) -> None:
         known = _population(losses, np.full(losses.shape, 1.0 / POINTS), "jsd")
         exact = {r: certify(known, r).bound for r in radii}
         rows = []
-        several: dict[str, Callable[[int], StandIn]] = {
+        several: dict[str, Callable[[int], Surrogate]] = {
             "hoeffding (mean and variance)": lambda n, p=known: Hoeffding().planned(p, n, CONFIDENCE, "general"),  # type: ignore[misc]
             "sphere for masses, Kolmogorov bands": lambda n, x=losses: bands(x, n, kolmogorov),  # type: ignore[misc]
             "sphere for masses, Berk-Jones bands": lambda n, x=losses: bands(x, n, berk_jones),  # type: ignore[misc]

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fairbound import Certificate, certify, verify
-from fairbound.cli.demo import demo_columns, demo_population
+from fairbound.datasets.demo import demo_columns, demo_population
 
 
 def audit(file: Path) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from fairbound import Population, certify
-from fairbound.cli.demo import demo_columns
+from fairbound.datasets.demo import demo_columns
 
 CONFIDENCE = 0.95
 

@@ -19,10 +19,10 @@ import numpy as np
 
 from fairbound import Certificate, CertificateCurve, InputError, Population, SmallCellWarning, certify, certify_curve
 from fairbound.certificate.document import digest
+from fairbound.certificate.statements import certificates
 from fairbound.problem.objective import Objective
-from fairbound.problem.validate import pose
 from tests.metric_problems import named
-from tests.problems import E, P
+from tests.problems import E, P, solver
 
 Document = dict[str, Any]
 Change = Callable[[Document], object]
@@ -231,7 +231,7 @@ def _attained(one: Certificate, population: Population) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SmallCellWarning)
         try:
-            asked = pose(
+            asked = solver(
                 population,
                 objective=objective,
                 shift=one.shift,
@@ -246,10 +246,10 @@ def _attained(one: Certificate, population: Population) -> float:
                 region=one.region or "auto",
                 tol=1e-3,
                 budget=20,
-                **rows,  # type: ignore[arg-type]  # tables of numbers
+                **rows,
             )
         except InputError:  # a contradiction: there is nothing that could exceed the claim
             return never
         if one.rho < asked.distance:
             return never
-        return asked.certificates(np.array([one.rho]))[0].attained
+        return certificates(asked, np.array([one.rho]))[0].attained

@@ -13,9 +13,9 @@ from typing import Any
 
 from flint import arb
 
+from fairbound.verify.reading import FORMAT, VERSION
 from fairbound.verify.sampling import MOST_DRAWS, recount
 from fairbound.verify.sphere import error_of_each, few_hits
-from fairbound.verify.reading import FORMAT, VERSION
 from fairbound.verify.strict import canonical
 
 Document = dict[str, Any]
@@ -201,9 +201,9 @@ def counted(cells: int, intervals: int, rows: int, *, shift: str = "general") ->
     near = [(n + 0.5) / intervals for n in range(intervals)]
     known["knowledge"]["cells"] = table(groups, 2, [[loss, loss, rows, 0] for loss in near])
     mean = None if shift == "general" else 0.99
-    stand_in = sphere(known, recount(known, losses, 0), losses, mean=mean)
+    surrogate = sphere(known, recount(known, losses, 0), losses, mean=mean)
     asked = question(shift=shift, confidence=0.9)
-    return certificate(known, asked, tangent(groups, 2), sampling=stand_in, lower=1 if mean else None)
+    return certificate(known, asked, tangent(groups, 2), sampling=surrogate, lower=1 if mean else None)
 
 
 def tails(cells: int, rows: int) -> str:
@@ -216,17 +216,17 @@ def tails(cells: int, rows: int) -> str:
     while high - low > 1e-6:
         middle = (low + high) / 2
         low, high = (low, middle) if few_hits(rows // 2, rows, arb(middle)) <= arb(error) else (middle, high)
-    stand_in = sphere(known, table(groups, 2, [rows - rows // 2, rows // 2]), [0, 1], mean=round(high + 1e-6, 6))
+    surrogate = sphere(known, table(groups, 2, [rows - rows // 2, rows // 2]), [0, 1], mean=round(high + 1e-6, 6))
     asked = question(shift="sensitive", confidence=0.9)
-    return certificate(known, asked, partition(groups, 2, 1), sampling=stand_in, lower=1)
+    return certificate(known, asked, partition(groups, 2, 1), sampling=surrogate, lower=1)
 
 
 def rounded(rows: int) -> str:
     """Write a certificate of a sample with many rows that are rounded anew; the counts are wrong."""
     known = population(2, 2, 1, rows)
     known["knowledge"]["cells"] = table(2, 2, [[0.1, 0.1, rows, 0]])
-    stand_in = sphere(known, table(2, 2, [rows, 0, 0]), [0, 0.5, 1])
-    return certificate(known, question(confidence=0.9), tangent(2, 2), sampling=stand_in)
+    surrogate = sphere(known, table(2, 2, [rows, 0, 0]), [0, 0.5, 1])
+    return certificate(known, question(confidence=0.9), tangent(2, 2), sampling=surrogate)
 
 
 def hoeffding(cells: int) -> str:
@@ -234,8 +234,8 @@ def hoeffding(cells: int) -> str:
     known = population(cells // 2, 2, 1, 9)
     known["knowledge"]["cells"] = table(cells // 2, 2, [[0.1, 0.1, 4, 0], [0.3, 0.3, 5, 0]])
     moments = {"kind": "mean_variance", "mean": table(cells // 2, 2, 1), "variance": table(cells // 2, 2, 0)}
-    stand_in = {**sphere(known, [], []), "region": "hoeffding", "knowledge": moments, "losses": None, "counts": None}
-    return certificate(known, question(confidence=0.9), tangent(cells // 2, 2), sampling=stand_in, lower=2)
+    surrogate = {**sphere(known, [], []), "region": "hoeffding", "knowledge": moments, "losses": None, "counts": None}
+    return certificate(known, question(confidence=0.9), tangent(cells // 2, 2), sampling=surrogate, lower=2)
 
 
 def curve(points: int, bins: int, proof: Document) -> str:
@@ -292,11 +292,11 @@ def samples(statements: int, rows: int, bins: int = 1) -> str:
     known["rows"] = rows + 7
     counts = table(4, 2, [1, 0, 0])
     counts[0] = [[rows, 0, 0], [1, 0, 0]]
-    stand_in = sphere(known, counts, [0, 0.5, 1])
+    surrogate = sphere(known, counts, [0, 0.5, 1])
     pairs = [(a, b) for a in range(4) for b in range(4) if a != b][:statements]
     asked = [question(objective=about(*pair), confidence=0.99) for pair in pairs]
     made = [{"question": one, "proof": conditional(4, 2, 1)} for one in asked]
-    return metric(known, "group_loss_difference", made, sampling=stand_in)
+    return metric(known, "group_loss_difference", made, sampling=surrogate)
 
 
 def corners(groups: int, leaves: int, divergence: str, kind: str, **leaf: Any) -> str:

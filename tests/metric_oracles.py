@@ -19,8 +19,8 @@ from scipy.optimize import minimize_scalar
 from fairbound import Population
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.loss_summary import LossTable, MeanAndVariance
-from fairbound.solve.shares import MarginalSet
 from fairbound.solve.nearest import nearest_shares
+from fairbound.solve.shares import MarginalSet
 
 METRICS = (
     "group_loss",

@@ -10,7 +10,8 @@ from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.solve.problem import Atoms, Problem
+from fairbound.data.atoms import Atoms
+from fairbound.solve.problem import Problem
 
 
 def conic_general(problem: Problem, rho: float) -> float:

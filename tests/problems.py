@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from fairbound import Population
 from fairbound.arithmetic.arrays import Floats
-from fairbound.problem.validate import pose
+from fairbound.problem.validate import validate
+from fairbound.solve.solver import Solver, pose
 
 P = np.array([[0.464, 0.204], [0.295, 0.037]])
 E = np.array([[0.09, 0.38], [0.02, 0.45]])
@@ -42,9 +43,14 @@ class Question:
     limits: dict[str, Any]
 
 
+def solver(population: Population, **asked: Any) -> Solver:
+    """Return the solver of a question."""
+    return pose(validate(population, **asked))
+
+
 def radius(population: Population, excess: float, **limits: Any) -> float:
     """Return a radius that lies ``excess`` of the way from the nearest fair distribution to 1."""
-    distance = pose(population, **limits).distance
+    distance = solver(population, **limits).distance
     return distance + excess * (1 - distance)
 
 

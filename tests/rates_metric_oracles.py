@@ -17,8 +17,8 @@ from scipy.optimize import minimize_scalar
 from fairbound import Population
 from fairbound.arithmetic.arrays import Floats
 from fairbound.solve.base_rates import BaseRates
-from fairbound.solve.shares import MarginalSet
 from fairbound.solve.rates_nearest import nearest_rates
+from fairbound.solve.shares import MarginalSet
 from tests.metric_oracles import Cells, Members, Sought, cells_of, metric_of_rates
 
 #: Limits on groups: the largest difference of two shares, and the least share.

@@ -16,7 +16,7 @@ import pytest
 
 import fairbound
 from fairbound.cli import main
-from fairbound.cli.demo import demo_columns, demo_population
+from fairbound.datasets.demo import demo_columns, demo_population
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))

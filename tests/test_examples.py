@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import fairbound
-from fairbound.cli.demo import demo_columns, demo_population
+from fairbound.datasets.demo import demo_columns, demo_population
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -12,8 +13,10 @@ import pytest
 
 import fairbound
 from fairbound.cli import main
+from fairbound.verify import verdict as checker
 
 SOURCE = Path(fairbound.__file__).parent
+ROOT = Path(__file__).resolve().parents[1]
 
 PUBLIC = [
     "LOSSES",
@@ -31,8 +34,8 @@ PUBLIC = [
     "Region",
     "SmallCellWarning",
     "Sphere",
-    "StandIn",
     "Status",
+    "Surrogate",
     "ThresholdError",
     "Verdict",
     "Verification",
@@ -52,165 +55,75 @@ PUBLIC = [
     "verify",
 ]
 
-#: Left to right as data flows: a module imports only what stands in an earlier line.
-LAYERS = [
-    ["arrays", "chance", "digits", "errors", "names", "version", "strict"],
-    ["checker_duality", "checker_sphere", "conditions", "wording"],
-    ["checker_divergence", "reader_proofs", "rounding"],
-    ["cells", "reader", "checker_conditional", "checker_rates", "checker_sampling", "markup", "notebook"],
-    [
-        "checker_means",
-        "checker_metric",
-        "checker_rates_means",
-        "conic_program",
-        "divergences",
-        "objective",
-        "overview",
-        "saddle",
-        "steps",
-        "table",
-    ],
-    ["limited", "limits"],
-    ["interior"],
-    ["attachment", "datasets", "losses", "marginals", "picture", "predictions", "checker", "sphere"],
-    ["contradictions", "problem"],
-    ["knowledge"],
-    ["predicted"],
-    ["moments", "tally"],
-    ["columns", "estimators"],
-    ["csv_file", "frame_values"],
-    ["collected", "csv_tally", "engine_losses", "engine_weights"],
-    ["engine"],
-    ["frames"],
-    ["population"],
-    ["divergence_metrics", "metrics", "sample", "values"],
-    ["regions", "bounds", "given", "plot", "proof"],
-    [
-        "base_rates",
-        "between",
-        "cone_pieces",
-        "conjugate_bounds",
-        "inside",
-        "nearest",
-        "general",
-        "orientation",
-        "pieces",
-    ],
-    [
-        "conditional",
-        "nearest_product",
-        "odds_nodes",
-        "odds_range",
-        "odds_steady",
-        "rates_limits",
-        "rates_means",
-        "rates_means_bounds",
-        "shares",
-    ],
-    ["odds_offers", "rates_bounds", "rates_nearest", "rates_saddle", "witness"],
-    ["answer", "attaining", "document", "rates_pieces", "rates_witness", "tree"],
-    ["divergence_search", "parity", "rates_parity", "search"],
-    ["mean_search", "odds", "rates_odds", "rates_search", "ratios"],
-    ["comparing", "difference_search", "rates_answers"],
-    ["mean_answers"],
-    ["certificate"],
-    ["curve", "general_answers", "implied"],
-    ["question"],
-    ["posing"],
-    ["metric_question"],
-    ["certify", "findings", "summary"],
-    ["checking", "sections"],
-    ["opening", "worst"],
-    ["report"],
-    ["demo", "experiments", "planning", "scoring"],
-    ["__init__"],
-    ["cli"],
-    ["__main__"],
-]
-
-#: The same for the files of the command line; ``completion`` looks at the parser it is part of, when it is run.
-COMMAND_LAYERS = [
-    ["output", "words"],
-    ["tables"],
-    ["options", "results"],
-    ["certifying", "completion", "demonstration", "documents"],
-    ["program"],
-    ["__init__"],
-]
-
-
-def imported(path: Path, package: str = "fairbound") -> set[str]:
-    """Return the modules of a package that a file imports."""
-    found = set()
-    folder, depth = SOURCE.parent.joinpath(*package.split(".")), package.count(".") + 1
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module == package:
-            found |= {alias.name if (folder / f"{alias.name}.py").exists() else "__init__" for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{package}."):
-            found.add((node.module or "").split(".")[depth])
-    return found
-
-
-def imported_at_once(path: Path, package: str) -> set[str]:
-    """Return what is imported when the file is, not later inside a function."""
-    top = ast.parse(path.read_text())
-    names = {(node.module or "") for node in top.body if isinstance(node, ast.ImportFrom)}
-    return {name.removeprefix(f"{package}.").split(".")[0] for name in names if name.startswith(f"{package}.")}
-
 
 def test_public_names() -> None:
     assert sorted(fairbound.__all__) == sorted(PUBLIC)
     assert all(hasattr(fairbound, name) for name in PUBLIC)
 
 
-def test_every_module_has_its_layer() -> None:
-    modules = [p.stem for p in SOURCE.glob("*.py")] + [p.parent.name for p in SOURCE.glob("*/__init__.py")]
-    assert sorted(name for layer in LAYERS for name in layer) == sorted(modules)
-    commands = [p.stem for p in SOURCE.glob("cli/*.py")]
-    assert sorted(name for layer in COMMAND_LAYERS for name in layer) == sorted(commands)
+def test_the_rooms_are_a_contract() -> None:
+    """Rooms import only those below them, the checker nothing of the rest, and there are no cycles, lazy or not."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "3 kept, 0 broken" in done.stdout
 
 
-@pytest.mark.parametrize("level", range(len(LAYERS)))
-def test_modules_import_only_from_the_left(level: int) -> None:
-    allowed = {name for layer in LAYERS[:level] for name in layer}
-    for name in LAYERS[level]:
-        files = [SOURCE / f"{name}.py"] if (SOURCE / f"{name}.py").exists() else list((SOURCE / name).glob("*.py"))
-        for file in files:
-            strangers = imported(file) - allowed - ({name} if len(files) > 1 else set())
-            assert not strangers, f"{file} imports {strangers}"
+def test_every_room_says_what_it_is_for() -> None:
+    """What comes in, what goes out, and what it may not import."""
+    assert sorted(p.stem for p in SOURCE.glob("*.py")) == ["__init__", "__main__", "errors", "version"]
+    for path in SOURCE.glob("*/__init__.py"):
+        text = ast.get_docstring(ast.parse(path.read_text())) or ""
+        if path.parent.name not in {"cli", "datasets", "experiments"}:
+            assert "In: " in text, path
+            assert "Out: " in text, path
+            assert "import" in text, path
 
 
-def test_files_of_the_command_line_import_only_from_the_left() -> None:
-    allowed: set[str] = set()
-    for layer in COMMAND_LAYERS:
-        for name in layer:
-            strangers = imported_at_once(SOURCE / "cli" / f"{name}.py", "fairbound.cli") - allowed
-            assert not strangers, f"{name} imports {strangers}"
-        allowed |= set(layer)
+def loaded(*arguments: str) -> set[str]:
+    """Return the modules that a program has loaded at its end."""
+    code = "import sys, atexit; atexit.register(lambda: print('LOADED', *sys.modules)); " + arguments[0]
+    done = subprocess.run([sys.executable, "-c", code, *arguments[1:]], capture_output=True, text=True, check=False)
+    return set(done.stdout.split("LOADED")[-1].split())
 
 
-def test_the_checker_stands_alone() -> None:
-    """It may import the standard library, python-flint and its own files; the reader the standard library only."""
-    files = {"strict"} | {path.stem for kind in ("checker", "reader") for path in SOURCE.glob(f"{kind}*.py")}
-    allowed = {name: {"flint", "fairbound"} if name.startswith("checker") else {"fairbound"} for name in files}
-    for name, extra in allowed.items():
-        for node in ast.walk(ast.parse((SOURCE / f"{name}.py").read_text())):
-            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            for module in modules:
-                assert module.split(".")[0] in sys.stdlib_module_names | extra, f"{name} imports {module}"
-        assert imported(SOURCE / f"{name}.py") <= files
+def test_checking_loads_no_engine(tmp_path: Path) -> None:
+    """Neither NumPy nor a solver: not for the package, the checker, its command, nor for help."""
+    file = tmp_path / "certificate.json"
+    population = fairbound.Population.from_moments([[0.4, 0.2], [0.3, 0.1]], [[0.1, 0.3], [0.0, 0.4]])
+    file.write_text(fairbound.certify(population, 0.3).to_json())
+    run = "from fairbound.cli import main; main(sys.argv[1:])"
+    engine = {"numpy", "fairbound.data", "fairbound.solve", "fairbound.certificate", "fairbound.reporting"}
+    for arguments in (
+        ("import fairbound",),
+        ("import fairbound.verify",),
+        (f"import fairbound; fairbound.verify(open({str(file)!r}).read())",),
+        (run, "verify", str(file)),
+        (run, "--version"),
+        (run, "--help"),
+        (run, "verify", "--help"),
+    ):
+        modules = loaded(*arguments)
+        assert "fairbound" in modules
+        assert not modules & engine, arguments
+
+
+def test_the_room_of_the_checker_can_be_called() -> None:
+    """However it was imported first."""
+    for first in ("import fairbound.verify", "from fairbound import verify", "import fairbound"):
+        code = f"{first}\nimport fairbound, inspect\nassert fairbound.verify('x').verdict.name == 'NOT_A_CERTIFICATE'"
+        subprocess.run([sys.executable, "-c", code], check=True)
+    assert inspect.signature(fairbound.verify) == inspect.signature(checker.verify)
 
 
 def test_no_assert_as_a_check() -> None:
     for path in SOURCE.rglob("*.py"):
         assert not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(path.read_text()))), path.name
-
-
-def test_files_stay_short() -> None:
-    lines = {path.name: len(path.read_text().splitlines()) for path in SOURCE.rglob("*.py")}
-    assert max(lines.values()) <= 450
-    assert sum(count > 300 for count in lines.values()) <= 0.1 * len(lines)
 
 
 def test_importing_is_light() -> None:

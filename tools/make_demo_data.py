@@ -9,7 +9,7 @@ PyPI package ``visual-auditor`` 0.1.3, which needs no installing::
 
 The script needs pandas and scikit-learn. It leaves out every row with a missing value, fits a logistic
 regression on the training rows alone, and writes what that model says about each test row, in the order of
-the test file, to ``src/fairbound/data/adult_predictions.csv.gz``. It then prints the figures that the README
+the test file, to ``src/fairbound/datasets/demonstration``. It then prints the figures that the README
 next to that file quotes.
 """
 

@@ -15,7 +15,7 @@ import matplotlib as mpl
 import numpy as np
 
 from fairbound import certify, certify_curve
-from fairbound.cli.demo import demo_columns, demo_population
+from fairbound.datasets.demo import demo_columns, demo_population
 
 OUTPUT = Path(__file__).resolve().parents[1] / "docs" / "figures"
 

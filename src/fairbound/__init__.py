@@ -1,22 +1,48 @@
 """Certificates, with proof, of how large a model's loss can be where all groups have equal base rates."""
 
-from fairbound.solve.between import divergence_between, hellinger_radius
-from fairbound.certificate.certificate import Certificate, Status
-from fairbound.certificate.certify import certify, certify_curve, largest_certified_rho
-from fairbound.verify.verdict import Verdict, Verification, verify
-from fairbound.certificate.curve import CertificateCurve
-from fairbound.errors import InfeasibleError, InputError, SmallCellWarning, ThresholdError
-from fairbound.certificate.implied import ImpliedParity, implied_parity
-from fairbound.data.losses import LOSSES, Loss
-from fairbound.solve.nearest import NearestFair, nearest_fair
-from fairbound.certificate.planning import expected_excess, rows_needed
-from fairbound.data.population import Population
-from fairbound.data.predicted import Predicted
-from fairbound.sampling.region import REGIONS, Hoeffding, Region, Sphere, StandIn
-from fairbound.reporting.report import report
-from fairbound.certificate.scoring import certified_loss
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from fairbound.version import __version__
-from fairbound.solve.witness import Witness
+
+if TYPE_CHECKING:  # what type checkers and editors see; at run time a name is imported when it is first used
+    from fairbound.certificate.certificate import Certificate, Status
+    from fairbound.certificate.certify import certify, certify_curve, largest_certified_rho
+    from fairbound.certificate.curve import CertificateCurve
+    from fairbound.certificate.implied import ImpliedParity, implied_parity
+    from fairbound.certificate.planning import expected_excess, rows_needed
+    from fairbound.certificate.scoring import certified_loss
+    from fairbound.data.losses import LOSSES, Loss
+    from fairbound.data.population import Population
+    from fairbound.data.predicted import Predicted
+    from fairbound.errors import InfeasibleError, InputError, SmallCellWarning, ThresholdError
+    from fairbound.reporting.report import report
+    from fairbound.sampling.region import REGIONS, Hoeffding, Region, Sphere, Surrogate
+    from fairbound.solve.between import divergence_between, hellinger_radius
+    from fairbound.solve.nearest import NearestFair, nearest_fair
+    from fairbound.solve.witness import Witness
+    from fairbound.verify.verdict import Verdict, Verification, verify
+
+#: Where each public name lives.
+_HOMES = {
+    "certificate.certificate": ("Certificate", "Status"),
+    "certificate.certify": ("certify", "certify_curve", "largest_certified_rho"),
+    "certificate.curve": ("CertificateCurve",),
+    "certificate.implied": ("ImpliedParity", "implied_parity"),
+    "certificate.planning": ("expected_excess", "rows_needed"),
+    "certificate.scoring": ("certified_loss",),
+    "data.losses": ("LOSSES", "Loss"),
+    "data.population": ("Population",),
+    "data.predicted": ("Predicted",),
+    "errors": ("InfeasibleError", "InputError", "SmallCellWarning", "ThresholdError"),
+    "reporting.report": ("report",),
+    "sampling.region": ("REGIONS", "Hoeffding", "Region", "Sphere", "Surrogate"),
+    "solve.between": ("divergence_between", "hellinger_radius"),
+    "solve.nearest": ("NearestFair", "nearest_fair"),
+    "solve.witness": ("Witness",),
+    "verify.verdict": ("Verdict", "Verification", "verify"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "LOSSES",
@@ -34,8 +60,8 @@ __all__ = [
     "Region",
     "SmallCellWarning",
     "Sphere",
-    "StandIn",
     "Status",
+    "Surrogate",
     "ThresholdError",
     "Verdict",
     "Verification",
@@ -54,3 +80,15 @@ __all__ = [
     "rows_needed",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used: so a checker, or ``--version``, loads no NumPy."""
+    if name not in _HOME:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 
 def shown(value: object) -> str:
-    """Write a value for a message: as plain Python, on one line."""
-    return " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
+    """Write a value for a message: as plain Python, NumPy's scalars too, on one line."""
+    scalar = getattr(value, "item", None) if getattr(value, "ndim", 1) == 0 else None
+    return " ".join(repr(value if scalar is None else scalar()).split())
 
 
 def listed(names: Sequence[str], most: int = 10) -> str:

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Protocol
 
-from fairbound.wording.confidence import draw_sentence
+from fairbound.data.losses import LOSSES
+from fairbound.data.population import Population, without_variance
 from fairbound.problem.condition import Condition
-from fairbound.wording.digits import exactly
 from fairbound.problem.divergences import DIVERGENCES, TOTAL_VARIATION
 from fairbound.problem.limits import Limits, limit_sentences
-from fairbound.data.losses import LOSSES
 from fairbound.problem.metrics import metric_sentence, objective_sentence
 from fairbound.problem.objective import Objective
-from fairbound.data.population import Population, without_variance
-from fairbound.sampling.region import StandIn, small_cells
+from fairbound.sampling.region import Surrogate, small_cells
+from fairbound.wording.confidence import draw_sentence
+from fairbound.wording.digits import exactly
 from fairbound.wording.vocabulary import wording
 
 
@@ -39,7 +39,7 @@ class _Asked(Protocol):
     @property
     def confidence(self) -> float | None: ...
     @property
-    def stand_in(self) -> StandIn | None: ...
+    def surrogate(self) -> Surrogate | None: ...
     @property
     def group_skew(self) -> float | None: ...
     @property
@@ -75,7 +75,7 @@ def _statement(asked: _Asked) -> tuple[str, ...]:
     """Return the sentences of one statement."""
     population, divergence = asked.population, DIVERGENCES[asked.divergence]
     said = wording(population)
-    known = population if asked.stand_in is None else asked.stand_in.population
+    known = population if asked.surrogate is None else asked.surrogate.population
     if divergence is TOTAL_VARIATION:
         known = without_variance(known)
     sentences = [asked.condition.covered(divergence.words), known.describe(asked.shift)]
@@ -121,7 +121,7 @@ def _statement(asked: _Asked) -> tuple[str, ...]:
 
 def _sampling(asked: _Asked) -> tuple[str, ...]:
     """Say whether P is known, or how a sample speaks of it."""
-    if asked.stand_in is None:
+    if asked.surrogate is None:
         return (
             "P is taken to be exactly the distribution of the given rows or statistics: no allowance is made for "
             "sampling error. Rows should be held out from training.",
@@ -130,7 +130,7 @@ def _sampling(asked: _Asked) -> tuple[str, ...]:
     return (
         draw_sentence(population.rows, asked.confidence or 0.0),
         "P's groups and labels are those named here.",
-        *asked.stand_in.sentences,
+        *asked.surrogate.sentences,
         f"The attained {wording(population).one if objective is None else 'value'} belongs to a "
         "distribution in the larger ball that allows for sampling error; the worst case around P itself may be "
         f"{'larger' if objective is not None and objective.ratio else 'smaller'}.",

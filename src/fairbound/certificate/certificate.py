@@ -10,10 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fairbound.certificate.assumptions import assumptions_of
-from fairbound.wording.confidence import with_probability
-from fairbound.problem.condition import Condition
-from fairbound.wording.digits import Digits, radius_down
-from fairbound.problem.divergences import DIVERGENCES
 from fairbound.certificate.document import (
     digest,
     read_limits,
@@ -29,18 +25,22 @@ from fairbound.certificate.document import (
     write_sampling,
     write_witness,
 )
-from fairbound.problem.limits import Limits
-from fairbound.problem.metrics import metric_wording, value_on_data
-from fairbound.wording.notebook import html_details, html_paragraph, html_table
-from fairbound.problem.objective import Objective
-from fairbound.wording.overview import change_rows
 from fairbound.certificate.plot import draw_worst_case
 from fairbound.data.population import Population
+from fairbound.problem.condition import Condition
+from fairbound.problem.divergences import DIVERGENCES
+from fairbound.problem.limits import Limits
+from fairbound.problem.metrics import metric_wording, value_on_data
+from fairbound.problem.objective import Objective
+from fairbound.sampling.region import Surrogate
 from fairbound.solve.proof import Proof
-from fairbound.verify.reading import FORMAT, METRIC_FORMATS, VERSION, Whole, read_whole
-from fairbound.sampling.region import StandIn
-from fairbound.version import __version__
 from fairbound.solve.witness import Witness
+from fairbound.verify.reading import FORMAT, METRIC_FORMATS, VERSION, Whole, read_whole
+from fairbound.version import __version__
+from fairbound.wording.confidence import with_probability
+from fairbound.wording.digits import Digits, radius_down
+from fairbound.wording.notebook import html_details, html_paragraph, html_table
+from fairbound.wording.overview import change_rows
 from fairbound.wording.vocabulary import Wording
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Certificate:
     fair, base_rate_tolerance
         What was asked of Q's base rates: equal in all groups; or any two differ by at most the tolerance; or, if
         ``fair`` is False, nothing.
-    stand_in
+    surrogate
         What takes P's place if P is known through a sample: ``attained``, ``witness`` and ``proof`` refer to it.
     group_limits, label_limits
         Linear limits on Q's group shares and on its label shares; None for none.
@@ -113,7 +113,7 @@ class Certificate:
     objective, comparisons
         Of another metric: what bound and worst case refer to, and the certificates of all that the metric is the
         largest (or smallest) of, for example of all pairs of groups. The one with the worst bound leads:
-        ``witness``, ``proof`` and ``stand_in`` are its own.
+        ``witness``, ``proof`` and ``surrogate`` are its own.
     """
 
     bound: float
@@ -130,7 +130,7 @@ class Certificate:
     proof: Proof
     confidence: float | None = None
     region: str | None = None
-    stand_in: StandIn | None = None
+    surrogate: Surrogate | None = None
     group_limits: Limits | None = None
     label_limits: Limits | None = None
     divergence: str = "hellinger"
@@ -287,7 +287,7 @@ class Certificate:
             "claim": {"bound": self.bound, "attained": self.attained},
             "witness": write_witness(
                 self.witness,
-                self.population if self.stand_in is None else self.stand_in.population,
+                self.population if self.surrogate is None else self.surrogate.population,
                 products=self.condition.equal,
             ),
             "proof": write_proof(self.proof),
@@ -295,7 +295,7 @@ class Certificate:
 
     def sampling(self) -> dict[str, Any] | None:
         """Return what the document says of the sample."""
-        return None if self.stand_in is None else write_sampling(self.stand_in, str(self.region))
+        return None if self.surrogate is None else write_sampling(self.surrogate, str(self.region))
 
     def __repr__(self) -> str:
         what = "" if self.metric == "loss" else f"metric={self.metric!r}, "
@@ -413,7 +413,7 @@ def read_certificate(document: dict[str, Any], population: Population) -> Certif
         proof=read_proof(document["proof"]),
         confidence=question["confidence"],
         region=None if sampling is None else sampling["region"],
-        stand_in=None if sampling is None else read_sampling(sampling, population, question),
+        surrogate=None if sampling is None else read_sampling(sampling, population, question),
         group_limits=read_limits(question["group_limits"]),
         label_limits=read_limits(question["label_limits"]),
         divergence=question["divergence"],

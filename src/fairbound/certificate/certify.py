@@ -8,15 +8,15 @@ from typing import Unpack
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.data.cells import number
 from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.curve import CertificateCurve
-from fairbound.problem.divergences import HELLINGER
-from fairbound.errors import InfeasibleError, InputError, ThresholdError, shown
-from fairbound.certificate.metric_question import MetricQuestion, ask
+from fairbound.certificate.statements import MetricStatements, ask, certificates
+from fairbound.data.cells import number
 from fairbound.data.population import Population
+from fairbound.errors import InfeasibleError, InputError, ThresholdError, shown
+from fairbound.problem.divergences import HELLINGER
 from fairbound.problem.validate import Asked, read_radii
-from fairbound.problem.question import Question
+from fairbound.solve.solver import Solver
 
 #: How closely the largest certified radius is found.
 RADIUS_ACCURACY = 1e-6
@@ -121,7 +121,7 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
         )
         message = f"rho={shown(rho)} is too small: {reason} {distance!r}; use a rho of at least that"
         raise InfeasibleError(message, distance)
-    return question.certificates(radius)[0]
+    return certificates(question, radius)[0]
 
 
 def certify_curve(population: Population, rhos: Sequence[float] | Floats, **asked: Unpack[Asked]) -> CertificateCurve:
@@ -139,11 +139,11 @@ def certify_curve(population: Population, rhos: Sequence[float] | Floats, **aske
     question = ask(population, **asked)
     radii = read_radii(rhos, question.divergence)
     feasible = np.flatnonzero(radii >= question.distance)
-    certificates: list[Certificate | None] = [None] * len(radii)
+    found: list[Certificate | None] = [None] * len(radii)
     if len(feasible):
-        for index, certificate in zip(feasible, question.certificates(radii[feasible]), strict=True):
-            certificates[index] = certificate
-    return CertificateCurve(radii, question.distance, tuple(certificates))
+        for index, certificate in zip(feasible, certificates(question, radii[feasible]), strict=True):
+            found[index] = certificate
+    return CertificateCurve(radii, question.distance, tuple(found))
 
 
 def largest_certified_rho(population: Population, threshold: float, **asked: Unpack[Asked]) -> float:
@@ -187,7 +187,7 @@ def largest_certified_rho(population: Population, threshold: float, **asked: Unp
     return certified
 
 
-def _halved(question: Question | MetricQuestion, target: float, threshold: object) -> float:
+def _halved(question: Solver | MetricStatements, target: float, threshold: object) -> float:
     """Find the radius one bound at a time: those of divergences other than Hellinger's gain nothing from company."""
 
     def keeps(rho: float) -> bool:
@@ -212,8 +212,8 @@ def _halved(question: Question | MetricQuestion, target: float, threshold: objec
     return certified
 
 
-def _never(question: Question | MetricQuestion, threshold: object, least: float) -> ThresholdError:
-    what = "value" if isinstance(question, MetricQuestion) else "loss"
+def _never(question: Solver | MetricStatements, threshold: object, least: float) -> ThresholdError:
+    what = "value" if isinstance(question, MetricStatements) else "loss"
     side = "smaller" if question.lower else "larger"
     message = (
         f"threshold={shown(threshold)} cannot be kept at any radius: the first at which there is anything to "

@@ -11,13 +11,13 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.certificate.certificate import Certificate, header, metric_json, read_certificate, read_metric
+from fairbound.certificate.document import digest, read_population, write_population
+from fairbound.certificate.plot import draw_curve
+from fairbound.errors import InfeasibleError
+from fairbound.verify.reading import CURVE_FORMAT, METRIC_FORMATS, read_whole
 from fairbound.wording.confidence import nearest_sentence, with_probability
 from fairbound.wording.digits import Digits, gap_up, radius_down
-from fairbound.certificate.document import digest, read_population, write_population
-from fairbound.errors import InfeasibleError
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
-from fairbound.certificate.plot import draw_curve
-from fairbound.verify.reading import CURVE_FORMAT, METRIC_FORMATS, read_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

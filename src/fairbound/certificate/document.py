@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.problem.divergences import DIVERGENCES, HELLINGER, affinity_at
 from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly
-from fairbound.problem.limits import Limits
 from fairbound.data.population import Population
+from fairbound.problem.divergences import DIVERGENCES, HELLINGER, affinity_at
+from fairbound.problem.limits import Limits
+from fairbound.sampling.discretise import Sample
+from fairbound.sampling.region import Surrogate, region_sentences
 from fairbound.solve.proof import (
     ConditionalProof,
     DifferenceProof,
@@ -31,11 +33,9 @@ from fairbound.solve.proof import (
     SingleProof,
     TangentProof,
 )
-from fairbound.verify.reading_proofs import CONDITIONAL, RATES_LEAF, RATES_MEANS
-from fairbound.sampling.region import StandIn, region_sentences
-from fairbound.sampling.discretise import Sample
-from fairbound.verify.strict import canonical
 from fairbound.solve.witness import Witness
+from fairbound.verify.reading_proofs import CONDITIONAL, RATES_LEAF, RATES_MEANS
+from fairbound.verify.strict import canonical
 
 #: The multipliers of a proof in one piece, and of a leaf.
 TANGENT = ("phi", "share", "level_mu", "share_mu")
@@ -119,21 +119,21 @@ def _read_knowledge(known: dict[str, Any]) -> Knowledge:
     return MeanOnly(_floats(known["mean"]))
 
 
-def write_sampling(stand_in: StandIn, region: str) -> dict[str, Any]:
+def write_sampling(surrogate: Surrogate, region: str) -> dict[str, Any]:
     """Write what takes P's place, and the counts it was made from."""
-    sample = stand_in.sample
+    sample = surrogate.sample
     return {
         "region": region,
-        "affinity": stand_in.affinity,
-        "weight": stand_in.population.weight.tolist(),
-        "knowledge": _write_knowledge(stand_in.population.knowledge),
+        "affinity": surrogate.affinity,
+        "weight": surrogate.population.weight.tolist(),
+        "knowledge": _write_knowledge(surrogate.population.knowledge),
         "losses": None if sample is None else sample.losses.tolist(),
         "counts": None if sample is None else sample.counts.astype(np.int64).tolist(),
         "seed": None if sample is None else sample.seed,
     }
 
 
-def read_sampling(document: dict[str, Any], population: Population, question: dict[str, Any]) -> StandIn:
+def read_sampling(document: dict[str, Any], population: Population, question: dict[str, Any]) -> Surrogate:
     """Read what takes P's place; what is said of the region is worded from the question that was read."""
     known = replace(population, weight=_floats(document["weight"]), knowledge=_read_knowledge(document["knowledge"]))
     sample = None
@@ -142,7 +142,7 @@ def read_sampling(document: dict[str, Any], population: Population, question: di
     about, error = question["objective"], 1.0 - question["confidence"]
     subtracts = about is not None and about["minus"] is not None
     said = region_sentences(document["region"], error, question["shift"], population, sample, subtracts=subtracts)
-    return StandIn(known, float(document["affinity"]), sample, said)
+    return Surrogate(known, float(document["affinity"]), sample, said)
 
 
 def write_limits(limits: Limits | None) -> dict[str, Any] | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fairbound.arithmetic.rounding import UNIT
 from fairbound.certificate.certificate import Certificate
 from fairbound.errors import InputError, shown
-from fairbound.arithmetic.rounding import UNIT
 from fairbound.wording.vocabulary import ZERO_ONE
 
 

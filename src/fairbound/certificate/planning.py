@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fairbound.data.cells import number
 from fairbound.certificate.certify import certify
-from fairbound.errors import InputError, shown
+from fairbound.data.cells import number
 from fairbound.data.population import Population
+from fairbound.errors import InputError, shown
 from fairbound.problem.question import EmptyCells, Shift
 from fairbound.sampling.region import Region, find_region, read_confidence
 
@@ -53,9 +53,9 @@ def expected_excess(
         message = f"planning needs a ceiling, and the loss {population.loss_name!r} has none; pass clip or ceiling"
         raise InputError(message)
     count = number("rows", rows, 1.0, MOST_ROWS, "it is a number of rows")
-    stand_in = chosen.planned(population, count, level, shift)
-    radius = float(stand_in.radius(np.array([known.rho]))[0])
-    return certify(stand_in.population, radius, empty_cells="ceiling", **limits).bound - known.bound
+    surrogate = chosen.planned(population, count, level, shift)
+    radius = float(surrogate.radius(np.array([known.rho]))[0])
+    return certify(surrogate.population, radius, empty_cells="ceiling", **limits).bound - known.bound
 
 
 def rows_needed(

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.data.cells import numbers
-from fairbound.wording.digits import signed
-from fairbound.errors import InputError
-from fairbound.wording.names import short_name
-from fairbound.data.population import Population
 from fairbound.certificate.staircase import attained_steps, bound_steps
+from fairbound.data.cells import numbers
+from fairbound.data.population import Population
+from fairbound.errors import InputError
+from fairbound.wording.digits import signed
+from fairbound.wording.names import short_name
 from fairbound.wording.vocabulary import Wording
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.certify import certify, certify_curve, largest_certified_rho
-from fairbound.wording.confidence import percent_down
+from fairbound.certificate.curve import CertificateCurve
 from fairbound.cli.options import (
     add_data_options,
     add_output_options,
@@ -32,12 +32,12 @@ from fairbound.cli.results import (
     worst_case_lines,
 )
 from fairbound.cli.words import for_command
-from fairbound.problem.condition import Condition
-from fairbound.certificate.curve import CertificateCurve
-from fairbound.wording.digits import Digits, radius_down
-from fairbound.errors import InputError, SmallCellWarning, ThresholdError
-from fairbound.problem.metrics import METRICS
 from fairbound.data.population import Population
+from fairbound.errors import InputError, SmallCellWarning, ThresholdError
+from fairbound.problem.condition import Condition
+from fairbound.problem.metrics import METRICS
+from fairbound.wording.confidence import percent_down
+from fairbound.wording.digits import Digits, radius_down
 
 Answer = TypeVar("Answer")
 
@@ -272,8 +272,8 @@ def _write(result: Certificate | CertificateCurve, arguments: argparse.Namespace
         if arguments.json:
             write_file(arguments.json, text)
         if arguments.html:
-            from fairbound.reporting.report_data import examine  # noqa: PLC0415 (only where a page is asked for)
             from fairbound.reporting.report import render  # noqa: PLC0415 (likewise)
+            from fairbound.reporting.report_data import examine  # noqa: PLC0415 (only where a page is asked for)
 
             with progress("checking the proof and making the page"):
                 write_file(arguments.html, render(examine(text)))

@@ -45,9 +45,7 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
 
 def run_completion(arguments: argparse.Namespace) -> int:
     """Print the script."""
-    from fairbound.cli.program import parser  # noqa: PLC0415 (the parser of which this is a part)
-
-    say_text("\n".join(SCRIPTS[arguments.shell](list(_commands(parser())))))
+    say_text("\n".join(SCRIPTS[arguments.shell](list(_commands(arguments.parser())))))
     return 0
 
 

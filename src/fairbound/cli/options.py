@@ -11,13 +11,13 @@ from typing import Any
 from fairbound.cli.output import ProblemError, progress, unreadable
 from fairbound.cli.tables import label_of, open_table
 from fairbound.cli.words import for_command
-from fairbound.problem.divergences import DIVERGENCES
-from fairbound.errors import InputError, listed
 from fairbound.data.losses import LOSSES
-from fairbound.problem.metrics import METRICS
-from fairbound.wording.names import short_name
 from fairbound.data.population import Population
+from fairbound.errors import InputError, listed
+from fairbound.problem.divergences import DIVERGENCES
+from fairbound.problem.metrics import METRICS
 from fairbound.sampling.region import REGIONS
+from fairbound.wording.names import short_name
 
 #: Keywords of the library's verbs that are options as they are.
 ASKED = (

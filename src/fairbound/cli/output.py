@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-from fairbound.wording.names import printable, shortened
 from fairbound.verify.strict import MOST_CHARACTERS
+from fairbound.wording.names import printable, shortened
 
 #: Work that takes longer than this, in seconds, is worth a word.
 PATIENCE = 1.0

@@ -7,18 +7,13 @@ import difflib
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import NoReturn
 
 from fairbound import __version__
-from fairbound.cli.certifying import add_certify, add_radius
-from fairbound.cli.completion import add_completion
-from fairbound.cli.demonstration import add_demo
-from fairbound.cli.documents import add_report, add_show, add_verify
 from fairbound.cli.output import ProblemError, complain
-from fairbound.datasets.command import add_options as add_datasets
 from fairbound.errors import InfeasibleError, InputError
-from fairbound.experiments.command import add_options as add_reproduce
 from fairbound.verify.strict import MalformedError
 
 #: The ends that are not the command's own: bad usage or data, a defect of ours, and the two signals of the shell.
@@ -33,17 +28,25 @@ examples:
 fairbound COMMAND --help tells more.
 """
 
-#: What each command is for, and what adds its options.
-COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
-    "certify": ("bound a model's loss, from a file of its predictions", add_certify),
-    "radius": ("find the largest radius that keeps a loss", add_radius),
-    "verify": ("check the proof of a certificate, from the document alone", add_verify),
-    "show": ("print a certificate for a person", add_show),
-    "report": ("make a page about a certificate, to show to others", add_report),
-    "datasets": ("list the datasets of the paper's experiments, and fetch them", add_datasets),
-    "reproduce": ("run the experiments of the paper", add_reproduce),
-    "demo": ("certify a model on data that ships with the package", add_demo),
-    "completion": ("print a script that completes commands and options in a shell", add_completion),
+#: What each command is for, and which function of which module adds its options: a command loads what it needs itself.
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "certify": ("bound a model's loss, from a file of its predictions", "fairbound.cli.certifying", "add_certify"),
+    "radius": ("find the largest radius that keeps a loss", "fairbound.cli.certifying", "add_radius"),
+    "verify": ("check the proof of a certificate, from the document alone", "fairbound.cli.verifying", "add_verify"),
+    "show": ("print a certificate for a person", "fairbound.cli.documents", "add_show"),
+    "report": ("make a page about a certificate, to show to others", "fairbound.cli.documents", "add_report"),
+    "datasets": (
+        "list the datasets of the paper's experiments, and fetch them",
+        "fairbound.datasets.command",
+        "add_options",
+    ),
+    "reproduce": ("run the experiments of the paper", "fairbound.experiments.command", "add_options"),
+    "demo": ("certify a model on data that ships with the package", "fairbound.cli.demonstration", "add_demo"),
+    "completion": (
+        "print a script that completes commands and options in a shell",
+        "fairbound.cli.completion",
+        "add_completion",
+    ),
 }
 
 
@@ -55,8 +58,8 @@ class _Parser(argparse.ArgumentParser):
         raise ProblemError(text)
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+def parser(wanted: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
+    """Return the parser of all commands; only those that are wanted get their options."""
     top = _Parser(
         prog="fairbound",
         description="Certificates, with proof, of a model's largest loss where all groups have equal base rates.",
@@ -66,23 +69,23 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"fairbound {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (purpose, add_options) in COMMANDS.items():
-        add_options(
-            commands.add_parser(
-                name,
-                help=purpose,
-                description=f"{purpose[0].upper()}{purpose[1:]}.",
-                formatter_class=argparse.RawDescriptionHelpFormatter,
-                allow_abbrev=False,
-            )
+    for name, (purpose, module, function) in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=purpose,
+            description=f"{purpose[0].upper()}{purpose[1:]}.",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
         )
+        if name in wanted:
+            getattr(import_module(module), function)(command)
     return top
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parse; a command or an option that does not exist is named with those that look like it."""
-    top = parser()
     given = sys.argv[1:] if arguments is None else list(arguments)
+    top = parser(given[:1])
     if not given:
         message = f"name a command: {', '.join(COMMANDS)}; to begin with, try fairbound demo (see fairbound --help)"
         raise ProblemError(message)
@@ -110,6 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may lack a name's letters
     try:
         chosen = _parsed(arguments)
+        chosen.parser = parser
         status: int = chosen.run(chosen)
         sys.stdout.flush()
     except (ProblemError, MalformedError, InputError, InfeasibleError) as error:

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from fairbound.certificate.certificate import Certificate, Status
-from fairbound.cli.output import paragraphs
 from fairbound.certificate.curve import CertificateCurve
-from fairbound.wording.digits import radius_down
 from fairbound.certificate.document import write_population
-from fairbound.errors import listed
-from fairbound.reporting.report_data import FEW_ROWS, few_rows
-from fairbound.problem.limits import limit_sentences
+from fairbound.cli.output import paragraphs
 from fairbound.data.losses import ZERO_ONE
-from fairbound.wording.names import short_name
 from fairbound.data.population import Population
+from fairbound.errors import listed
+from fairbound.problem.limits import limit_sentences
+from fairbound.reporting.report_data import FEW_ROWS, few_rows
 from fairbound.reporting.terminal import describe_population, describe_worst_case, worst_case_title
-from fairbound.wording.table import text_table
 from fairbound.version import __version__
+from fairbound.wording.digits import radius_down
+from fairbound.wording.names import short_name
+from fairbound.wording.table import text_table
 from fairbound.wording.vocabulary import wording
 
 #: More cells than these are not listed on a terminal.

@@ -7,9 +7,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fairbound.errors import InputError, listed, shown
 from fairbound.data.losses import LOSSES, ZERO_ONE, Loss, RowLosses, find_loss
 from fairbound.data.tally import read_ceiling
+from fairbound.errors import InputError, listed, shown
 
 Missing = Literal["refuse", "drop"]
 #: Probabilities: one column (of the positive label), a column per label in order, or a mapping from labels to columns.

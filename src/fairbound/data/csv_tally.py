@@ -11,10 +11,10 @@ from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.data.cells import Categories, at_least_two, intersect, number_names
 from fairbound.data.columns import Columns
 from fairbound.data.csv_file import CsvFile, CsvTable, typed
-from fairbound.errors import InputError
 from fairbound.data.frame_values import SUM_TOLERANCE, check_range
 from fairbound.data.predictions import aligned, by_label
 from fairbound.data.tally import Tally, check_finite, tally_rows
+from fairbound.errors import InputError
 
 
 def tally_csv(file: CsvFile, columns: Columns) -> Tally:

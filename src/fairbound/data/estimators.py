@@ -9,10 +9,10 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.cells import Categories, read_array
-from fairbound.errors import InputError
 from fairbound.data.losses import Loss
 from fairbound.data.predictions import by_label, predicted_labels, probabilities
 from fairbound.data.tally import check_finite
+from fairbound.errors import InputError
 
 
 def model_values(estimator: Any, X: Any, labels: Categories, loss: Loss) -> Floats | Categories:

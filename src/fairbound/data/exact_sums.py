@@ -25,8 +25,8 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.columns import Columns
-from fairbound.errors import InputError
 from fairbound.data.frame_values import check_values, fetch, number
+from fairbound.errors import InputError
 
 Lazy = nw.LazyFrame[Any]
 Found = nw.DataFrame[Any]

@@ -15,8 +15,8 @@ from fairbound.data.columns import Columns, check_known
 from fairbound.data.csv_file import CsvFile
 from fairbound.data.csv_tally import tally_csv
 from fairbound.data.lazy_frames import tally_lazy
-from fairbound.errors import InputError
 from fairbound.data.tally import Tally
+from fairbound.errors import InputError
 
 
 def tally_frame(frame: Any, columns: Columns) -> Tally:

@@ -22,14 +22,14 @@ from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.data.cells import Categories, at_least_two, intersect, number_names
 from fairbound.data.collected_frames import declared_order
 from fairbound.data.columns import Columns
-from fairbound.data.lazy_losses import loss_expression
 from fairbound.data.exact_sums import Cut, careful_cut, guessed_cut
-from fairbound.errors import InputError
 from fairbound.data.frame_values import check_sums, check_values, count_rows, fetch, missing_in, number, without_missing
+from fairbound.data.lazy_losses import loss_expression
 from fairbound.data.loss_summary import BINS, LossTable, bin_edges, pack
 from fairbound.data.predicted import count_predicted
 from fairbound.data.predictions import aligned
 from fairbound.data.tally import Tally
+from fairbound.errors import InputError
 
 Lazy = nw.LazyFrame[Any]
 Found = nw.DataFrame[Any]

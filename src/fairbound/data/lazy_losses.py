@@ -10,8 +10,8 @@ from typing import Any
 import narwhals as nw
 
 from fairbound.data.columns import Columns
-from fairbound.errors import InputError
 from fairbound.data.frame_values import SUM_TOLERANCE, number
+from fairbound.errors import InputError
 
 #: Stands for a loss that cannot be computed because a probability is missing or is none.
 INVALID = -1.0

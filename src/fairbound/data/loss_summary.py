@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
-from fairbound.solve.problem import Atoms
 from fairbound.arithmetic.rounding import UNIT, lowered, raised
+from fairbound.data.atoms import Atoms
 
 #: Cells with at most this many rows keep every distinct loss; larger ones are summarised in this many bins.
 BINS = 4096

@@ -9,8 +9,8 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.cells import numbers, read_array
-from fairbound.errors import InputError, shown
 from fairbound.data.loss_summary import Knowledge, MeanAndVariance, MeanOnly
+from fairbound.errors import InputError, shown
 
 
 def read_moments(mass: Any, mean: Any, variance: Any, top: float) -> tuple[Floats, Knowledge]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,19 +11,16 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.cells import Categories, check_mass, check_names, encode_labels, numbers
 from fairbound.data.columns import Missing, ProbabilityColumns, read_columns
-from fairbound.errors import InputError, listed
 from fairbound.data.estimators import model_values
-from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly, mean_atoms
-from fairbound.problem.limits import Limits
+from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.losses import Loss, find_loss
-from fairbound.solve.shares import MarginalSet
 from fairbound.data.moments import read_moments, read_selection_rate
-from fairbound.wording.notebook import html_paragraph, html_table
-from fairbound.wording.overview import cell_rows
 from fairbound.data.predicted import Predicted, find_positive, given_rates
 from fairbound.data.predictions import predicted_labels, probabilities
-from fairbound.solve.problem import Problem
-from fairbound.data.tally import UNBOUNDED, Tally, check_finite, check_table, read_ceiling, tally_arrays
+from fairbound.data.tally import Tally, check_finite, check_table, read_ceiling, tally_arrays
+from fairbound.errors import InputError
+from fairbound.wording.notebook import html_paragraph, html_table
+from fairbound.wording.overview import cell_rows
 from fairbound.wording.vocabulary import SELECTED, TWO_VALUED, wording
 
 
@@ -409,45 +405,6 @@ class Population:
         """Say in a sentence what is used of the losses."""
         means = "Of the losses only the mean of each cell matters under sensitive shifting."
         return wording(self).meaning or (means if shift == "sensitive" else self.knowledge.sentence)
-
-    def problem(
-        self,
-        shift: str,
-        support: str,
-        empty_cells: str,
-        group_skew: float | None,
-        label_skew: float | None,
-        group_limits: Limits | None = None,
-        label_limits: Limits | None = None,
-    ) -> Problem:
-        """Put a question about this population into numbers (arguments already validated)."""
-        groups = MarginalSet(len(self.groups), group_skew, group_limits)
-        labels = MarginalSet(len(self.labels), label_skew, label_limits)
-        empty = self.weight == 0
-        if shift == "general" and support == "any":
-            if not math.isfinite(self.ceiling):
-                raise InputError(
-                    f"shift='general' needs a ceiling, and the loss {self.loss_name!r} has none: {UNBOUNDED}"
-                )
-            upper, lower = self.knowledge.atoms(self.mass, self.ceiling)
-            return Problem(upper, lower, np.full(empty.shape, self.ceiling), True, groups, labels)
-        if empty.any() and not (empty_cells == "ceiling" and math.isfinite(self.ceiling)):
-            names = listed([f"({g!r}, {y!r})" for g, y in self.empty_cells])
-            message = (
-                f"no data in the cells {names}: their losses are unknown. Merge groups or labels, use shift='general' "
-                "with support='any', or assume the worst with empty_cells='ceiling' (the ceiling must be finite)"
-            )
-            raise InputError(message)
-        if shift == "sensitive":
-            upper, lower = mean_atoms(self.mass, self.mean, self.knowledge.roundings, self.ceiling)
-            top = upper.loss[..., 0]
-        else:
-            if not isinstance(self.knowledge, LossTable):
-                message = "support='observed' needs the losses themselves; use from_losses or from_predictions"
-                raise InputError(message)
-            upper, lower = self.knowledge.atoms(self.mass, self.ceiling)
-            top = self.knowledge.largest
-        return Problem(upper, lower, np.where(empty, self.ceiling, top) if empty.any() else top, False, groups, labels)
 
 
 def without_variance(population: Population) -> Population:

@@ -11,8 +11,8 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.data.cells import Categories
-from fairbound.errors import InputError, listed, shown
 from fairbound.data.loss_summary import Knowledge, LossTable, MeanOnly, exact_sums, two_valued_table
+from fairbound.errors import InputError, listed, shown
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.cells import Categories, encode_groups, number, same_length, weights
-from fairbound.errors import InputError, shown
 from fairbound.data.loss_summary import LossTable, tabulate
 from fairbound.data.losses import LOSSES
 from fairbound.data.predicted import Predicted, count_predicted
+from fairbound.errors import InputError, shown
 from fairbound.wording.vocabulary import TWO_VALUED
 
 #: What can be done about a loss without a ceiling.

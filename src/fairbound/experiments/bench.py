@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
+from fairbound.data.losses import find_loss
+from fairbound.data.population import Population
 from fairbound.datasets import Split, load
 from fairbound.experiments.generated import disjoint_means
 from fairbound.experiments.models import predict
 from fairbound.experiments.network import NetworkPlan
 from fairbound.experiments.progress import Progress
 from fairbound.experiments.store import Store, Table
-from fairbound.data.losses import find_loss
-from fairbound.data.population import Population
 from fairbound.version import __version__
 
 #: The paper's main figures show these four, its appendix the two small ones.

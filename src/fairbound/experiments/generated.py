@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
-from fairbound.solve.nearest import nearest_fair
 from fairbound.data.population import Population
+from fairbound.solve.nearest import nearest_fair
 
 #: More than the rounding of an affinity: distances are rounded up, so that a certificate there covers the point.
 ROUNDING = 1e-15

@@ -11,12 +11,12 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.certify import certify_curve
 from fairbound.certificate.curve import CertificateCurve
+from fairbound.data.population import Population
 from fairbound.experiments.bench import LARGE, Bench
 from fairbound.experiments.comparison import compare
 from fairbound.experiments.generated import Limits, general_shifts, sensitive_shifts
 from fairbound.experiments.section import Check, Figure, Line, Panel, Section
 from fairbound.experiments.store import Table
-from fairbound.data.population import Population
 from fairbound.problem.question import Shift
 
 SKEWS = (0.1, 0.3, 0.5, 0.7, 1.0)

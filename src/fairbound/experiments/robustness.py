@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from fairbound.certificate.certify import certify_curve
+from fairbound.data.population import Population
 from fairbound.experiments.bench import Bench
 from fairbound.experiments.elu_network import train_elu
 from fairbound.experiments.section import Check, Figure, Line, Listing, Panel, Section
 from fairbound.experiments.store import Table
 from fairbound.experiments.wrm import Mixture, sampled_smoothness, wrm_certificate
-from fairbound.data.population import Population
 
 #: As for the other networks.
 WEIGHT_DECAY = 0.01

@@ -10,13 +10,13 @@ from typing import Literal
 import numpy as np
 
 from fairbound.certificate.certify import certify_curve
+from fairbound.data.population import Population
 from fairbound.experiments.bench import LARGE, SMALL, TITLES, Bench
 from fairbound.experiments.comparison import ENOUGH, Comparison, compare
 from fairbound.experiments.generated import general_shifts, sensitive_shifts
 from fairbound.experiments.grid import LEVELS, grid_certificate
 from fairbound.experiments.section import Check, Figure, Line, Panel, Section
 from fairbound.experiments.store import Table
-from fairbound.data.population import Population
 
 Kind = Literal["sensitive", "general"]
 LOSSES: dict[Kind, tuple[str, str]] = {"sensitive": ("zero_one", "cross_entropy"), "general": ("zero_one", "jsd")}

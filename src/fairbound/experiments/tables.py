@@ -6,11 +6,11 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.certify import certify_curve
+from fairbound.data.population import Population
 from fairbound.experiments.bench import Bench
 from fairbound.experiments.grid import grid_certificate
 from fairbound.experiments.section import Check, Listing, Section
 from fairbound.experiments.store import Table
-from fairbound.data.population import Population
 
 RADII = (0.1, 0.2, 0.3, 0.4, 0.5)
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.errors import InputError, shown
 from fairbound.arithmetic.rounding import margin, raised
+from fairbound.errors import InputError, shown
 
 #: Exponents beyond this only say that the multipliers prove nothing.
 LARGEST_EXPONENT = 600.0

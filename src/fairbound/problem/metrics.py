@@ -12,10 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from fairbound.errors import InputError, listed, shown
-from fairbound.wording.names import short_name
-from fairbound.problem.objective import Objective
 from fairbound.data.population import Population
+from fairbound.errors import InputError, listed, shown
+from fairbound.problem.objective import Objective
+from fairbound.wording.names import short_name
 from fairbound.wording.vocabulary import Wording, wording
 
 MetricName = Literal[

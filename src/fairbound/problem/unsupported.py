@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from fairbound.data.population import Population
+from fairbound.errors import InputError, listed
 from fairbound.problem.condition import Condition
 from fairbound.problem.divergences import HELLINGER, Divergence
-from fairbound.errors import InputError, listed
 from fairbound.problem.objective import Objective
-from fairbound.data.population import Population
 
 #: What to do instead.
 CURE = "use divergence='hellinger' (hellinger_radius turns a total variation distance into a radius of it)"

@@ -1,4 +1,4 @@
-"""Posing a question: every argument but the radii is read and checked here, once."""
+"""Every argument but the radii is read and checked here, once; nothing is solved."""
 
 from __future__ import annotations
 
@@ -9,31 +9,16 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.cells import number
-from fairbound.problem.condition import Condition
-from fairbound.solve.contradictions import refuse_contradictions
-from fairbound.problem.unsupported import CURE, refuse_metric
-from fairbound.solve.divergence_search import usual_budget
-from fairbound.problem.divergences import HELLINGER, TOTAL_VARIATION, Divergence, find_divergence
+from fairbound.data.population import Population
 from fairbound.errors import InputError, shown
+from fairbound.problem.condition import Condition
+from fairbound.problem.divergences import HELLINGER, Divergence, find_divergence
 from fairbound.problem.limits import Ranges, Rows, read_limits
 from fairbound.problem.metrics import MetricName
-from fairbound.solve.nearest import NearestFair, nearest_shares
-from fairbound.solve.nearest_product import nearest_product, with_every_share
 from fairbound.problem.objective import Objective
-from fairbound.solve.orientation import oriented_stand_in
-from fairbound.data.population import Population, without_variance
-from fairbound.solve.problem import Problem
-from fairbound.problem.question import DivergenceName, EmptyCells, Question, Shift, Support, allowed_rates
-from fairbound.solve.rates_answers import rates_budget
-from fairbound.solve.rates_nearest import NearestRates, nearest_rates
-from fairbound.sampling.region import Region, StandIn, check_sample, find_region, read_confidence
-from fairbound.solve.witness import LEAST_SHARE
-
-
-def _usual_budget(problem: Problem) -> int:
-    """Return a number of pieces that takes seconds at most: the work per piece grows with the table."""
-    smaller = min(problem.groups.size, problem.labels.size)
-    return int(min(max(4e6 / (problem.upper.probability.size * smaller**2), 4), 2000))
+from fairbound.problem.question import DivergenceName, EmptyCells, Question, Shift, Support
+from fairbound.problem.unsupported import CURE, refuse_metric
+from fairbound.sampling.region import Region, check_sample, find_region, read_confidence
 
 
 def _choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
@@ -75,7 +60,7 @@ def not_a_population(population: object) -> InputError:
     return InputError(message)
 
 
-def pose(
+def validate(
     population: Population,
     *,
     shift: str = "general",
@@ -100,7 +85,7 @@ def pose(
     pos_label: Hashable | None = None,
     objective: Objective | None = None,
 ) -> Question:
-    """Validate everything but the radii: the one validator of this module. Objectives come from a metric."""
+    """Return the question that is asked: the one validator of this room. Objectives come from a metric."""
     for name, value in (("group", group), ("pos_label", pos_label)):
         if value is not None:
             message = f"{name}={shown(value)} belongs to a metric; choose one with metric=, or leave {name} out"
@@ -133,65 +118,26 @@ def pose(
     if objective is not None:
         refuse_metric(population, objective, distance, shift, condition)
     chosen = find_region(region)
-    stand_in: StandIn | None = None
     if confidence is not None:
         confidence = read_confidence(confidence)
         check_sample(population, support)
         empty_cells = "ceiling"
-        stand_in = (
-            chosen.stand_in(population, confidence, shift)
-            if objective is None
-            else oriented_stand_in(chosen, population, objective, confidence, shift)
-        )
-    known = population if stand_in is None else stand_in.population
-    if distance is TOTAL_VARIATION:
-        known = without_variance(known)
-    problem = known.problem(shift, support, empty_cells, group_skew, label_skew, *limits)
-    refuse_contradictions("group", population.groups, problem.groups)
-    refuse_contradictions("label", population.labels, problem.labels)
-    nearest: NearestFair | NearestRates
-    if distance is not HELLINGER:
-        nearest = nearest_product(distance, known.mass, problem.groups, problem.labels)
-        if objective is not None:  # means are taken over something
-            nearest = with_every_share(distance, known.mass, nearest, problem.groups, problem.labels)
-        usual = usual_budget(problem)
-    elif condition.equal:
-        nearest, usual = nearest_shares(known.mass, problem.groups, problem.labels), _usual_budget(problem)
-    else:
-        nearest, usual = (
-            nearest_rates(
-                known.mass,
-                problem.groups,
-                allowed_rates(problem, condition),
-                _least_shares(objective),
-            ),
-            rates_budget(problem) if objective is None else _usual_budget(problem),
-        )
     return Question(
         population,
         str(shift),  # type: ignore[arg-type]  # checked above
-        group_skew,
-        label_skew,
         str(support),  # type: ignore[arg-type]  # checked above
         str(empty_cells),  # type: ignore[arg-type]  # checked above
+        group_skew,
+        label_skew,
+        *limits,
         tol,
-        pieces or usual,
-        problem,
-        nearest,
+        pieces,
         confidence,
-        None if stand_in is None else chosen.name,
-        stand_in,
+        None if confidence is None else chosen,
         objective,
         condition,
         distance,
     )
-
-
-def _least_shares(objective: Objective | None) -> tuple[float, float]:
-    """Return what groups, and labels within groups, must have at least so that means are taken over something."""
-    if objective is None:
-        return 0.0, 0.0
-    return LEAST_SHARE, 0.0 if objective.label is None else LEAST_SHARE
 
 
 def _read_condition(fair: object, tolerance: object, label_skew: float | None) -> Condition:

@@ -6,9 +6,9 @@ from hashlib import sha256
 from xml.etree.ElementTree import Element
 
 from fairbound.reporting.attachment import Attachment
-from fairbound.wording.digits import radius_down
-from fairbound.reporting.report_data import Findings
 from fairbound.reporting.markup import Child, definitions, element, section
+from fairbound.reporting.report_data import Findings
+from fairbound.wording.digits import radius_down
 
 #: More radii than these are not listed.
 MOST_RADII = 20

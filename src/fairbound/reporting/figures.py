@@ -13,8 +13,8 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.reporting.markup import append, element
 from fairbound.certificate.staircase import attained_steps, bound_steps
+from fairbound.reporting.markup import append, element
 
 #: Width of the picture of one cell's move, in its own units.
 MOVE_WIDTH = 200.0

@@ -9,20 +9,20 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from fairbound.reporting.attachment import attach
 from fairbound.certificate.certificate import Certificate
-from fairbound.reporting.checking import check_section
 from fairbound.certificate.curve import CertificateCurve
-from fairbound.wording.digits import Digits, gap_up, radius_down
 from fairbound.errors import InputError, shown
-from fairbound.reporting.report_data import Findings, examine
-from fairbound.reporting.markup import Child, data_block, element, raw_block, write
-from fairbound.wording.names import short_name
-from fairbound.reporting.summary import curve_section, scale_section, summary_section
+from fairbound.reporting.attachment import attach
+from fairbound.reporting.checking import check_section
 from fairbound.reporting.figures import ARROW, CurveScale
+from fairbound.reporting.markup import Child, data_block, element, raw_block, write
+from fairbound.reporting.report_data import Findings, examine
 from fairbound.reporting.sections import data_section, scope_section
-from fairbound.version import __version__
+from fairbound.reporting.summary import curve_section, scale_section, summary_section
 from fairbound.reporting.worst_case import WorstCases
+from fairbound.version import __version__
+from fairbound.wording.digits import Digits, gap_up, radius_down
+from fairbound.wording.names import short_name
 
 #: A page stays near or below this size: of the certificate as much is attached as fits.
 MOST_BYTES = 1_950_000
@@ -140,7 +140,7 @@ def _head(title: str, style: str, script: str) -> Element:
 def _template(kind: str) -> str:
     from importlib.resources import files  # noqa: PLC0415 (slow to import, and needed for a page only)
 
-    return files("fairbound").joinpath(f"templates/report.{kind}").read_text("utf-8")
+    return files("fairbound.reporting").joinpath(f"templates/report.{kind}").read_text("utf-8")
 
 
 def _counts(excluded: Mapping[str, int] | None) -> dict[str, int]:

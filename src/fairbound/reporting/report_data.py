@@ -7,20 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
-from fairbound.solve.base_rates import BaseRates
 from fairbound.certificate.certificate import Certificate
-from fairbound.verify.verdict import Verification, verify
 from fairbound.certificate.curve import CertificateCurve
-from fairbound.wording.digits import radius_down
-from fairbound.problem.divergences import DIVERGENCES
+from fairbound.data.population import Population, without_variance
 from fairbound.errors import InputError
-from fairbound.solve.shares import MarginalSet
+from fairbound.problem.divergences import DIVERGENCES
+from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.nearest import nearest_shares
 from fairbound.solve.nearest_product import nearest_product
-from fairbound.data.population import Population, without_variance
+from fairbound.solve.problem import problem_of
 from fairbound.solve.rates_nearest import nearest_rates
-from fairbound.verify.reading import is_curve
+from fairbound.solve.shares import MarginalSet
 from fairbound.solve.signed_values import objective_problem
+from fairbound.verify.reading import is_curve
+from fairbound.verify.verdict import Verification, verify
+from fairbound.wording.digits import radius_down
 
 #: Cells with fewer rows are named: their share and their mean loss rest on little.
 FEW_ROWS = 30
@@ -68,7 +69,7 @@ class Findings:
     @property
     def sampled(self) -> bool:
         """Whether the data are a sample: the statement then holds with a confidence."""
-        return self.question.stand_in is not None
+        return self.question.surrogate is not None
 
     @property
     def question(self) -> Certificate:
@@ -112,7 +113,7 @@ def _least_radius(c: Certificate) -> float:
     """Return the smallest radius at which there is something to certify."""
     if c.divergence != "hellinger" and not c.fair:
         return 0.0
-    mass = (c.population if c.stand_in is None else c.stand_in.population).mass
+    mass = (c.population if c.surrogate is None else c.surrogate.population).mass
     groups = MarginalSet(mass.shape[0], c.group_skew, c.group_limits)
     labels = MarginalSet(mass.shape[1], c.label_skew, c.label_limits)
     if c.divergence != "hellinger":
@@ -122,7 +123,7 @@ def _least_radius(c: Certificate) -> float:
     else:
         rates = BaseRates(groups.size, labels, c.condition.largest_difference)
         near = nearest_rates(mass, groups, rates).distance
-    return near if c.stand_in is None else c.stand_in.least_radius(near)
+    return near if c.surrogate is None else c.surrogate.least_radius(near)
 
 
 def counts_rows(population: Population) -> bool:
@@ -146,11 +147,11 @@ def worst_losses(certificates: tuple[Certificate, ...]) -> list[Floats] | None:
     subtracted).
     """
     first = certificates[0]
-    known = first.population if first.stand_in is None else first.stand_in.population
+    known = first.population if first.surrogate is None else first.surrogate.population
     if first.divergence == "total_variation":
         known = without_variance(known)
     try:
-        plain = known.problem(first.shift, first.support, first.empty_cells, first.group_skew, first.label_skew)
+        plain = problem_of(known, first.shift, first.support, first.empty_cells, first.group_skew, first.label_skew)
     except InputError:
         return None
     found = []

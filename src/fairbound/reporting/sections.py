@@ -7,13 +7,13 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from fairbound.wording.confidence import with_probability
-from fairbound.wording.digits import Digits, exactly
-from fairbound.reporting.report_data import FEW_ROWS, Findings, counts_rows, few_rows
+from fairbound.data.population import Population
 from fairbound.problem.limits import limit_sentences
 from fairbound.reporting.markup import Child, definitions, element, number_cell, section, table
+from fairbound.reporting.report_data import FEW_ROWS, Findings, counts_rows, few_rows
+from fairbound.wording.confidence import with_probability
+from fairbound.wording.digits import Digits, exactly
 from fairbound.wording.names import printable, short_name, shortened
-from fairbound.data.population import Population
 from fairbound.wording.vocabulary import capitalised, wording
 
 #: More cells, sentences and reasons than these are cut off, with a word that they are.

@@ -8,13 +8,13 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from fairbound.certificate.certificate import Certificate
+from fairbound.reporting.figures import CurveScale, curve_picture, finite_top, hatching, scale_picture
+from fairbound.reporting.markup import Child, element, number_cell, section, table
+from fairbound.reporting.report_data import Findings
+from fairbound.reporting.sections import doubts_note, refusal_note, source_words, verdict_chip
 from fairbound.wording.confidence import with_probability
 from fairbound.wording.digits import Digits, gap_up, radius_down
-from fairbound.reporting.report_data import Findings
-from fairbound.reporting.markup import Child, element, number_cell, section, table
 from fairbound.wording.names import short_name
-from fairbound.reporting.figures import CurveScale, curve_picture, finite_top, hatching, scale_picture
-from fairbound.reporting.sections import doubts_note, refusal_note, source_words, verdict_chip
 from fairbound.wording.vocabulary import wording
 
 #: More infeasible radii than these are not listed.
@@ -134,7 +134,7 @@ def _restrictions(c: Certificate) -> str:
     """Say what else Q has to be: the statement is about these distributions alone."""
     said = []
     if c.shift == "sensitive":
-        them = "them" if c.stand_in is None else "it"
+        them = "them" if c.surrogate is None else "it"
         said.append(f"that differs from {them} only in the shares of the cells of group and label")
     elif c.support == "observed":
         said.append(f"in which no {wording(c.population).value} occurs that was not observed in the same cell")

@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterable
 
 from fairbound.certificate.certificate import Certificate
-from fairbound.wording.confidence import with_probability
 from fairbound.certificate.curve import CertificateCurve
-from fairbound.wording.overview import cell_rows, change_rows
 from fairbound.data.population import Population
+from fairbound.wording.confidence import with_probability
+from fairbound.wording.overview import cell_rows, change_rows
 from fairbound.wording.table import text_table
 
 #: Sentences are wrapped to this many characters.

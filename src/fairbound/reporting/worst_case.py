@@ -7,11 +7,11 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from fairbound.certificate.certificate import Certificate
-from fairbound.wording.digits import Digits, radius_down, signed
-from fairbound.reporting.report_data import worst_losses
-from fairbound.reporting.markup import Child, element, number_cell, section, table
 from fairbound.reporting.figures import move_picture, move_place
+from fairbound.reporting.markup import Child, element, number_cell, section, table
+from fairbound.reporting.report_data import worst_losses
 from fairbound.reporting.sections import shown_name
+from fairbound.wording.digits import Digits, radius_down, signed
 from fairbound.wording.vocabulary import capitalised, wording
 
 #: Stands above the pictures of the moves.
@@ -34,7 +34,7 @@ class WorstCases:
         moved = np.abs(self.after - self.before).max(axis=0)
         self.cells = np.sort(np.argsort(-moved, kind="stable")[:MOST_CELLS])
         self.top = float(max(self.before[self.cells].max(), self.after[:, self.cells].max())) or 1.0
-        self.sampled = certificates[0].stand_in is not None
+        self.sampled = certificates[0].surrogate is not None
         # Under sensitive shifting nothing changes inside the cells; nor do their losses, if they are known.
         same = certificates[0].shift == "sensitive" and not self.sampled
         losses = None if same else worst_losses(certificates)

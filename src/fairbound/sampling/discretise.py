@@ -11,10 +11,10 @@ from typing import cast
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
-from fairbound.errors import InputError
+from fairbound.arithmetic.rounding import UNIT
 from fairbound.data.loss_summary import BINS, LossTable, bin_edges
 from fairbound.data.population import Population
-from fairbound.arithmetic.rounding import UNIT
+from fairbound.errors import InputError
 
 #: Edges that an engine computed may differ from ours by this much, relative to the ceiling.
 EDGE_ROUNDING = 1e-12

@@ -15,11 +15,11 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
+from fairbound.arithmetic.rounding import UNIT
 from fairbound.data.cells import number
-from fairbound.errors import InputError, SmallCellWarning, shown
 from fairbound.data.loss_summary import LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.population import Population
-from fairbound.arithmetic.rounding import UNIT
+from fairbound.errors import InputError, SmallCellWarning, shown
 from fairbound.sampling.discretise import Sample, drawn, expected, intervals_for
 from fairbound.sampling.sphere import largest_means, least_affinity_of_classes, least_affinity_of_masses
 from fairbound.wording.vocabulary import wording
@@ -39,7 +39,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class StandIn:
+class Surrogate:
     """What replaces P.
 
     Attributes
@@ -91,16 +91,16 @@ class Region(Protocol):
         """What it is called in ``region=`` and on certificates."""
         ...
 
-    def stand_in(
+    def surrogate(
         self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
-    ) -> StandIn:
+    ) -> Surrogate:
         """Make the stand-in of a sample.
 
         Losses of the cells (S, C) that are ``subtracted`` must not be overstated; all others must not be understated.
         """
         ...
 
-    def planned(self, population: Population, rows: float, confidence: float, shift: str) -> StandIn:
+    def planned(self, population: Population, rows: float, confidence: float, shift: str) -> Surrogate:
         """Make the stand-in of a sample of so many rows that looks as is to be expected."""
         ...
 
@@ -131,15 +131,15 @@ class Sphere:
                 message = f"{argument}={shown(value)} must be a whole number, {least} or more and below 2**32"
                 raise InputError(message)
 
-    def stand_in(
+    def surrogate(
         self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
-    ) -> StandIn:
+    ) -> Surrogate:
         """Count the rows, then see :mod:`fairbound.sampling.sphere`."""
         intervals = self.intervals or intervals_for(population, float(population.rows or 0))
         sample = drawn(population, intervals, self.seed, subtracted)
         return self._from(sample, population, confidence, shift, subtracted)
 
-    def planned(self, population: Population, rows: float, confidence: float, shift: str) -> StandIn:
+    def planned(self, population: Population, rows: float, confidence: float, shift: str) -> Surrogate:
         """The same with expected counts."""
         intervals = self.intervals or intervals_for(population, rows)
         return self._from(expected(population, rows, intervals), population, confidence, shift)
@@ -151,7 +151,7 @@ class Sphere:
         confidence: float,
         shift: str,
         subtracted: Booleans | None = None,
-    ) -> StandIn:
+    ) -> Surrogate:
         error = 1.0 - confidence
         counts, losses = sample.counts, sample.losses
         classes = sample.worst_last(subtracted)
@@ -168,9 +168,9 @@ class Sphere:
             ones = np.ones_like(counts)
             edges = np.broadcast_to(losses, counts.shape)
             knowledge = LossTable(edges, edges, counts, ones, 0.0 * ones, 1)
-        stand_in = replace(population, weight=weight, knowledge=knowledge, predicted=None)
+        surrogate = replace(population, weight=weight, knowledge=knowledge, predicted=None)
         said = region_sentences("sphere", error, shift, population, sample, subtracts=subtracted is not None)
-        return StandIn(stand_in, affinity, sample, said)
+        return Surrogate(surrogate, affinity, sample, said)
 
 
 @dataclass(frozen=True)
@@ -185,13 +185,13 @@ class Hoeffding:
 
     name: ClassVar[str] = "hoeffding"
 
-    def stand_in(
+    def surrogate(
         self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
-    ) -> StandIn:
+    ) -> Surrogate:
         """Take the upper ends of the moments, and the farthest masses within their intervals."""
         return self._from(population, population.weight, confidence, shift, subtracted)
 
-    def planned(self, population: Population, rows: float, confidence: float, shift: str) -> StandIn:
+    def planned(self, population: Population, rows: float, confidence: float, shift: str) -> Surrogate:
         """The same with expected counts."""
         return self._from(population, rows * population.mass, confidence, shift)
 
@@ -202,7 +202,7 @@ class Hoeffding:
         confidence: float,
         shift: str,
         subtracted: Booleans | None = None,
-    ) -> StandIn:
+    ) -> Surrogate:
         error, top = 1.0 - confidence, population.ceiling
         only_means = shift == "sensitive" or population.two_valued
         log = np.log((3 if only_means else 4) * rows.size / error) * (1.0 + ROUNDING)
@@ -218,9 +218,9 @@ class Hoeffding:
                 deviation = np.sqrt(_variance(population, rows)) + top * np.sqrt(2.0 * log / (rows - 1.0))
                 variance = np.where(rows > 1, np.square(deviation) * (1.0 + ROUNDING), np.inf)
                 knowledge = MeanAndVariance(mean, np.minimum(variance, mean * (top - mean)))
-        stand_in = replace(population, weight=rows, knowledge=knowledge, predicted=None)
+        surrogate = replace(population, weight=rows, knowledge=knowledge, predicted=None)
         said = region_sentences("hoeffding", error, shift, population, None, subtracts=subtracted is not None)
-        return StandIn(stand_in, affinity, None, said)
+        return Surrogate(surrogate, affinity, None, said)
 
 
 def _mirrored_back(mean: Floats, top: float, subtracted: Booleans | None) -> Floats:

@@ -20,11 +20,11 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound.solve import saddle
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
-from fairbound.solve.shares import MarginalSet
 from fairbound.arithmetic.rounding import LEEWAY, UNIT, margin
+from fairbound.solve import saddle
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows
+from fairbound.solve.shares import MarginalSet
 
 
 @dataclass(frozen=True)

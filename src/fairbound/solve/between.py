@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.data.cells import number
-from fairbound.problem.divergences import HELLINGER, TOTAL_VARIATION, Divergence, find_divergence
-from fairbound.errors import InputError, listed
-from fairbound.data.population import Population
-from fairbound.sampling.region import read_confidence
 from fairbound.arithmetic.rounding import UNIT
+from fairbound.data.cells import number
+from fairbound.data.population import Population
+from fairbound.errors import InputError, listed
+from fairbound.problem.divergences import HELLINGER, TOTAL_VARIATION, Divergence, find_divergence
+from fairbound.sampling.region import read_confidence
 from fairbound.sampling.sphere import least_affinity_of_masses
 
 

@@ -14,10 +14,10 @@ from functools import cached_property, partial
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
-from fairbound.solve.odds_nodes import Intervals, Multipliers, Nodes
-from fairbound.solve.level_preserving import rearranged
-from fairbound.solve.problem import Problem
 from fairbound.arithmetic.rounding import least_affinity
+from fairbound.solve.level_preserving import rearranged
+from fairbound.solve.odds_nodes import Intervals, Multipliers, Nodes
+from fairbound.solve.problem import Problem
 
 #: Newton steps that balance the groups.
 BALANCINGS = 2

@@ -8,14 +8,14 @@ from functools import partial
 
 import numpy as np
 
-from fairbound.solve.answer import Answer
 from fairbound.arithmetic.arrays import Floats
+from fairbound.data.population import Population
+from fairbound.problem.objective import Objective
+from fairbound.solve.answer import Answer
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.nearest import NearestFair
-from fairbound.problem.objective import Objective
 from fairbound.solve.odds import odds_answers
 from fairbound.solve.parity import Batch
-from fairbound.data.population import Population
 from fairbound.solve.problem import Problem
 from fairbound.solve.rates_nearest import NearestRates
 from fairbound.solve.rates_odds import RatesOddsSearch

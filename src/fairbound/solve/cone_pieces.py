@@ -26,10 +26,11 @@ from typing import Any
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
-from fairbound.solve.conic_program import ConicProgram, Entry, alike
+from fairbound.data.atoms import Atoms
 from fairbound.problem.divergences import KULLBACK_LEIBLER, TOTAL_VARIATION, Divergence
 from fairbound.solve.conditioning import Given
-from fairbound.solve.problem import Atoms, Problem
+from fairbound.solve.conic_program import ConicProgram, Entry, alike
+from fairbound.solve.problem import Problem
 
 #: Cells with more losses than these are merged into so many: any multipliers are valid.
 MOST_ATOMS = 64

@@ -1,6 +1,6 @@
 """From multipliers to bounds for divergences other than Hellinger's, rounded outward (docs/theory.md, section 11).
 
-As in :mod:`fairbound.solve.leaf_bounds`, any multipliers give a valid bound, and no rounding error can make it too small.
+As in ``leaf_bounds``, any multipliers give a valid bound, and no rounding error can make it too small.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.solve.leaf_bounds import LEAST, MOST, PROBABILITY_ROUNDINGS
-from fairbound.problem.divergences import Divergence
-from fairbound.solve.problem import Problem
 from fairbound.arithmetic.rounding import LEEWAY, margin, raised
+from fairbound.problem.divergences import Divergence
+from fairbound.solve.leaf_bounds import LEAST, MOST, PROBABILITY_ROUNDINGS
+from fairbound.solve.problem import Problem
 
 #: What the rounding of a vertex, and of its product with a number, may come to.
 VERTEX_ROUNDINGS = 12

@@ -18,13 +18,13 @@ from functools import cached_property
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
-from fairbound.solve.divergence_witness import Attaining
-from fairbound.solve.cone_pieces import Multipliers
-from fairbound.solve.conditioning import Given
-from fairbound.solve.mean_search import KEPT_SHARE, MeanSearch
-from fairbound.solve.problem import Atoms
-from fairbound.solve.proof import Axis, DifferenceProof, Proof, Split
 from fairbound.arithmetic.rounding import margin
+from fairbound.data.atoms import Atoms
+from fairbound.solve.conditioning import Given
+from fairbound.solve.cone_pieces import Multipliers
+from fairbound.solve.divergence_witness import Attaining
+from fairbound.solve.mean_search import KEPT_SHARE, MeanSearch
+from fairbound.solve.proof import Axis, DifferenceProof, Proof, Split
 from fairbound.solve.tree import Forest, Pieces
 
 #: A group with less than this share counts as emptied where a worst case is looked for.

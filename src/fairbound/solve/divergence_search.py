@@ -13,16 +13,16 @@ from functools import cached_property
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
-from fairbound.solve.divergence_witness import Attaining
+from fairbound.problem.divergences import TOTAL_VARIATION, Divergence
 from fairbound.solve.cone_pieces import MOST_ATOMS, ConePieces, Multipliers
 from fairbound.solve.conjugate_bounds import moving_bound, single_bound
-from fairbound.problem.divergences import TOTAL_VARIATION, Divergence
-from fairbound.solve.worst_within_cells import Ground, single_multipliers
+from fairbound.solve.divergence_witness import Attaining
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import Axis, DivergenceProof, Proof, SingleProof, Split
 from fairbound.solve.tree import Forest, Pieces
 from fairbound.solve.witness import Witness
+from fairbound.solve.worst_within_cells import Ground, single_multipliers
 
 #: By number of labels (4 or more are alike): how often the root is halved at the start.
 FIRST_CUT = {2: 2, 3: 2, 4: 3}

@@ -1,6 +1,6 @@
 """The attained value for a divergence other than Hellinger's: an explicit worst-case distribution, checked.
 
-Like :mod:`fairbound.solve.witness`: shares and multipliers only suggest. Q's cell masses are products of shares (or, without
+Like ``witness``: shares and multipliers only suggest. Q's cell masses are products of shares (or, without
 equal base rates, anything), the worst distribution inside the cells is computed for them, and what is reported was
 measured with rounding against it (docs/theory.md, section 12).
 """
@@ -12,13 +12,13 @@ from dataclasses import replace
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
+from fairbound.arithmetic.rounding import UNIT, lowered, margin
 from fairbound.problem.divergences import Divergence
-from fairbound.solve.worst_within_cells import Ground, keep_inside, measure, worst_inside
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.nearest_product import best_groups, product_divergence
 from fairbound.solve.problem import Problem
-from fairbound.arithmetic.rounding import UNIT, lowered, margin
 from fairbound.solve.witness import Witness
+from fairbound.solve.worst_within_cells import Ground, keep_inside, measure, worst_inside
 
 #: Shares smaller than this become none where Q may have none: in rows and columns with a cell without data.
 SMALLEST = 1e-6

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairbound.solve.answer import Answer
 from fairbound.arithmetic.arrays import Floats
-from fairbound.solve.leaf_bounds import general_bound
+from fairbound.arithmetic.rounding import least_affinity
+from fairbound.solve.answer import Answer
 from fairbound.solve.general_saddle import GeneralSaddle, GeneralSolution, solve_general
+from fairbound.solve.leaf_bounds import general_bound
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import Axis, TangentProof
-from fairbound.arithmetic.rounding import least_affinity
 from fairbound.solve.witness import build_witnesses
 
 #: Programs are solved in batches of at most this many atoms.

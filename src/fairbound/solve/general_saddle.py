@@ -19,8 +19,8 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.solve.limit_terms import solve_limited
-from fairbound.solve.shares import MarginalSet, usable
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows, diagonal
+from fairbound.solve.shares import MarginalSet, usable
 
 
 @dataclass(frozen=True)

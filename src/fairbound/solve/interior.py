@@ -1,7 +1,7 @@
 """A point well inside a set of limited shares, and how other shares are moved into the set.
 
 The point maximises the least slack t of all limits: ``A m + t <= b`` and, with the auxiliary floor a of
-:mod:`fairbound.solve.shares`, ``a + t <= m_i <= a + g - t``. An interior-point method ends in the relative interior of the
+``shares``, ``a + t <= m_i <= a + g - t``. An interior-point method ends in the relative interior of the
 best points, so that only those limits are active which are so in the whole set: equalities, written or implied. If t is
 negative the limits contradict each other, and their multipliers tell which.
 """
@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
-from fairbound.solve.limit_terms import RowTerm, solve_limited
 from fairbound.arithmetic.rounding import UNIT
+from fairbound.solve.limit_terms import RowTerm, solve_limited
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows
 
 #: A limit with less slack than this at the point counts as an equality.

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
-from fairbound.solve.problem import Atoms, Problem
 from fairbound.arithmetic.rounding import least_affinity, lowered, margin, raised
+from fairbound.data.atoms import Atoms
+from fairbound.solve.problem import Problem
 
 #: Relative accuracy, in roundings, of the class probabilities that a population hands over.
 PROBABILITY_ROUNDINGS = 16

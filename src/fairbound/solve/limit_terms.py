@@ -15,8 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound.solve import saddle
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
+from fairbound.solve import saddle
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows, SaddlePoint
 
 #: Where multipliers start, in units of the largest loss.

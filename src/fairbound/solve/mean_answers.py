@@ -10,23 +10,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairbound.solve.answer import Answer
 from fairbound.arithmetic.arrays import Booleans, Floats
-from fairbound.solve.divergence_witness import Attaining
+from fairbound.arithmetic.rounding import margin
+from fairbound.data.atoms import Atoms
+from fairbound.problem.divergences import Divergence
+from fairbound.solve.answer import Answer
 from fairbound.solve.comparing import Compared
+from fairbound.solve.conditioning import Given
 from fairbound.solve.conjugate_bounds import single_bound
 from fairbound.solve.difference_search import DifferenceSearch
 from fairbound.solve.divergence_search import SHIFTS, DivergenceSearch, Found
-from fairbound.problem.divergences import Divergence
-from fairbound.solve.conditioning import Given
-from fairbound.solve.worst_within_cells import Ground, single_multipliers
+from fairbound.solve.divergence_witness import Attaining
 from fairbound.solve.mean_search import KEPT_SHARE, MeanSearch
 from fairbound.solve.nearest import NearestFair
-from fairbound.solve.problem import Atoms, Problem
+from fairbound.solve.problem import Problem
 from fairbound.solve.proof import Axis, DifferenceProof, DivergenceProof, MeanProof, MeanSingleProof
 from fairbound.solve.ratios import LOWERINGS, TRIALS, attained_ratio
-from fairbound.arithmetic.rounding import margin
 from fairbound.solve.witness import Witness
+from fairbound.solve.worst_within_cells import Ground, single_multipliers
 
 #: Steps of Dinkelbach's method at most; by how much the mean is raised until it is proved, in tolerances.
 STEPS, RAISES = 40, (0.1, 0.3, 0.9, 10.0, 1e3, 1e5)
@@ -124,7 +125,7 @@ class DivergenceMeans:
         return Attaining(problem, self.divergence, self.nearest).witness(rho, k, r)
 
     def _ratio(self, rho: float) -> Answer:
-        """Bound a ratio from below as :mod:`fairbound.solve.ratios` does: with ``t mean_a - mean_b``, and ever better t."""
+        """Bound a ratio from below as :mod:`fairbound.solve.ratios` does: ``t mean_a - mean_b``, with ever better t."""
         compared, tol = self.compared, self.tol
         pair = compared.objective.plus, compared.objective.minus or 0
         plain, radius = compared.problem(), np.array([rho])

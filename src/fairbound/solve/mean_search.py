@@ -18,16 +18,16 @@ from functools import cached_property
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
-from fairbound.solve.cone_pieces import ConePieces, Multipliers
-from fairbound.solve.divergence_search import SHIFTS, DivergenceSearch
 from fairbound.problem.divergences import TOTAL_VARIATION
 from fairbound.solve.conditioning import Given
-from fairbound.solve.worst_within_cells import Ground
+from fairbound.solve.cone_pieces import ConePieces, Multipliers
+from fairbound.solve.divergence_search import SHIFTS, DivergenceSearch
 from fairbound.solve.nearest_product import nearest_product
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import Axis, MeanProof, Proof, Split
 from fairbound.solve.tree import Forest, Pieces
 from fairbound.solve.witness import Witness
+from fairbound.solve.worst_within_cells import Ground
 
 #: The mean is raised by so much, in units of the largest ceiling, until it is proved: a small group needs more.
 RAISES = np.concatenate([[0.0], np.geomspace(1e-14, 1e-2, 49)])

@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
+from fairbound.arithmetic.rounding import UNIT, lowered
+from fairbound.data.population import Population
 from fairbound.errors import InputError
 from fairbound.solve.limit_terms import solve_limited
-from fairbound.solve.shares import MarginalSet
-from fairbound.data.population import Population
-from fairbound.arithmetic.rounding import UNIT, lowered
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows
+from fairbound.solve.shares import MarginalSet
 
 #: An affinity this close to one cannot be told from one in floating point: the distance is reported as zero.
 INDISTINGUISHABLE = 64 * UNIT

@@ -14,10 +14,10 @@ from functools import lru_cache
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.problem.divergences import KULLBACK_LEIBLER, TOTAL_VARIATION, Divergence
-from fairbound.solve.shares import MarginalSet
-from fairbound.solve.nearest import NearestFair, nearest_shares
 from fairbound.arithmetic.rounding import UNIT
+from fairbound.problem.divergences import KULLBACK_LEIBLER, TOTAL_VARIATION, Divergence
+from fairbound.solve.nearest import NearestFair, nearest_shares
+from fairbound.solve.shares import MarginalSet
 
 #: A divergence this small cannot be told from none in floating point.
 INDISTINGUISHABLE = 1e-14

@@ -1,6 +1,6 @@
 """Means given the group and a part of the labels (true and false positive rates): a search over that part's share.
 
-For a fixed share the question is one convex program (:mod:`fairbound.solve.conditional`). The shares are cut into intervals;
+For a fixed share the question is one convex program (``conditional``). The shares are cut into intervals;
 on each the multipliers move linearly between those found at its ends, adjusted so that their level does not change, and
 the bound's error is of second order in the width (docs/metrics.md). The search may stop at any time: the
 largest bound of the intervals is valid.
@@ -13,16 +13,16 @@ from itertools import count
 
 import numpy as np
 
-from fairbound.solve.answer import Answer
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
-from fairbound.solve.leaf_bounds import conditional_bound
-from fairbound.solve.shares import no_multipliers
-from fairbound.solve.odds_nodes import Intervals, Multipliers, Nodes
+from fairbound.arithmetic.rounding import least_affinity
+from fairbound.solve.answer import Answer
 from fairbound.solve.candidate_multipliers import Offers
+from fairbound.solve.leaf_bounds import conditional_bound
+from fairbound.solve.odds_nodes import Intervals, Multipliers, Nodes
 from fairbound.solve.odds_range import possible_shares, share_range
 from fairbound.solve.parity import BEST_ACCURACY, ROUGH_ACCURACY, Batch
 from fairbound.solve.proof import ConditionalProof
-from fairbound.arithmetic.rounding import least_affinity
+from fairbound.solve.shares import no_multipliers
 from fairbound.solve.witness import Witness, Witnesses
 
 #: At how many shares between the least and the largest possible one programs are solved at first; at how many the value

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
-from fairbound.solve.limit_terms import solve_limited
-from fairbound.solve.shares import MarginalSet, usable
-from fairbound.solve.problem import Problem
 from fairbound.arithmetic.rounding import lowered
+from fairbound.solve.limit_terms import solve_limited
+from fairbound.solve.problem import Problem
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows
+from fairbound.solve.shares import MarginalSet, usable
 
 #: How closely the shares that are possible at all are found, and rounds for each trial (it only guides the search).
 HALVINGS, ROUNDS = 20, 20

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from inspect import signature
 
+from fairbound.data.population import Population
 from fairbound.errors import InputError
 from fairbound.problem.objective import Objective
-from fairbound.data.population import Population
-from fairbound.sampling.region import Region, StandIn
+from fairbound.sampling.region import Region, Surrogate
 
 
-def oriented_stand_in(
+def oriented_surrogate(
     region: Region, population: Population, objective: Objective, confidence: float, shift: str
-) -> StandIn:
+) -> Surrogate:
     """Make the stand-in of a sample for an objective; regions of one's own need not know of subtracted cells."""
     subtracted = objective.sign(population.weight.shape) < 0
     if not subtracted.any():
-        return region.stand_in(population, confidence, shift)
-    if "subtracted" not in signature(region.stand_in).parameters:
+        return region.surrogate(population, confidence, shift)
+    if "subtracted" not in signature(region.surrogate).parameters:
         message = (
-            f"region {region.name!r} cannot be used for differences and ratios of groups: its stand_in does not take "
+            f"region {region.name!r} cannot be used for differences and ratios of groups: its surrogate does not take "
             "the argument subtracted, the cells whose losses must not be overstated; see fairbound.Region"
         )
         raise InputError(message)
-    return region.stand_in(population, confidence, shift, subtracted)
+    return region.surrogate(population, confidence, shift, subtracted)

@@ -8,15 +8,15 @@ from typing import Protocol
 
 import numpy as np
 
-from fairbound.solve.answer import Answer
 from fairbound.arithmetic.arrays import Floats, Integers
-from fairbound.solve.leaf_bounds import conditional_bound
+from fairbound.arithmetic.rounding import least_affinity
+from fairbound.solve.answer import Answer
 from fairbound.solve.conditional import ConditionalSaddle, ConditionalSolution, solve_conditional
-from fairbound.solve.shares import MarginalSet
+from fairbound.solve.leaf_bounds import conditional_bound
 from fairbound.solve.nearest import NearestFair, nearest_shares
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import ConditionalProof, Proof
-from fairbound.arithmetic.rounding import least_affinity
+from fairbound.solve.shares import MarginalSet
 from fairbound.solve.witness import Witnesses, build_witnesses
 
 #: Programs are solved in batches of at most this many atoms.

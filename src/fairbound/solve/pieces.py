@@ -29,8 +29,8 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.solve.limit_terms import solve_limited
-from fairbound.solve.shares import MarginalSet, no_multipliers
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows, take
+from fairbound.solve.shares import MarginalSet, no_multipliers
 
 #: By how much multipliers are raised in the end, relative to their size and per label.
 NUDGE = 1e-13

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
+from fairbound.data.atoms import Atoms
+from fairbound.data.loss_summary import LossTable, mean_atoms
+from fairbound.data.population import Population
+from fairbound.data.tally import UNBOUNDED
+from fairbound.errors import InputError, listed
+from fairbound.problem.limits import Limits
 from fairbound.solve.shares import MarginalSet
-
-
-@dataclass(frozen=True)
-class Atoms:
-    """A discrete loss distribution in every cell: class probabilities and losses of shape (S, C, J).
-
-    A class is a cell together with a loss; the probabilities of all classes add up to one. Unused places have
-    probability zero and loss zero.
-    """
-
-    probability: Floats
-    loss: Floats
-
-    @property
-    def transposed(self) -> Atoms:
-        """Exchange groups and labels."""
-        return Atoms(self.probability.swapaxes(0, 1), self.loss.swapaxes(0, 1))
-
-    @property
-    def places(self) -> int:
-        """How many losses a cell may have."""
-        return self.probability.shape[2]
 
 
 @dataclass(frozen=True)
@@ -127,3 +112,45 @@ class Problem:
     def one_convex_program(self) -> bool:
         """Whether all ceilings agree, so that no search is needed (docs/theory.md, section 3)."""
         return self.unseen and bool(np.all(self.ceiling == self.ceiling.flat[0]))
+
+
+def problem_of(
+    population: Population,
+    shift: str,
+    support: str,
+    empty_cells: str,
+    group_skew: float | None,
+    label_skew: float | None,
+    group_limits: Limits | None = None,
+    label_limits: Limits | None = None,
+) -> Problem:
+    """Put a question about a population into numbers (arguments already validated)."""
+    groups = MarginalSet(len(population.groups), group_skew, group_limits)
+    labels = MarginalSet(len(population.labels), label_skew, label_limits)
+    empty = population.weight == 0
+    if shift == "general" and support == "any":
+        if not math.isfinite(population.ceiling):
+            raise InputError(
+                f"shift='general' needs a ceiling, and the loss {population.loss_name!r} has none: {UNBOUNDED}"
+            )
+        upper, lower = population.knowledge.atoms(population.mass, population.ceiling)
+        return Problem(upper, lower, np.full(empty.shape, population.ceiling), True, groups, labels)
+    if empty.any() and not (empty_cells == "ceiling" and math.isfinite(population.ceiling)):
+        names = listed([f"({g!r}, {y!r})" for g, y in population.empty_cells])
+        message = (
+            f"no data in the cells {names}: their losses are unknown. Merge groups or labels, use shift='general' "
+            "with support='any', or assume the worst with empty_cells='ceiling' (the ceiling must be finite)"
+        )
+        raise InputError(message)
+    if shift == "sensitive":
+        upper, lower = mean_atoms(population.mass, population.mean, population.knowledge.roundings, population.ceiling)
+        top = upper.loss[..., 0]
+    else:
+        if not isinstance(population.knowledge, LossTable):
+            message = "support='observed' needs the losses themselves; use from_losses or from_predictions"
+            raise InputError(message)
+        upper, lower = population.knowledge.atoms(population.mass, population.ceiling)
+        top = population.knowledge.largest
+    return Problem(
+        upper, lower, np.where(empty, population.ceiling, top) if empty.any() else top, False, groups, labels
+    )

@@ -18,11 +18,11 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
+from fairbound.arithmetic.rounding import least_affinity, lowered, margin, raised
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.leaf_bounds import LEAST, MOST, PROBABILITY_ROUNDINGS
 from fairbound.solve.problem import Problem
 from fairbound.solve.rates_limits import limiting_pull
-from fairbound.arithmetic.rounding import least_affinity, lowered, margin, raised
 
 #: Roundings allowed for in a product or quotient of a few numbers, vertices included.
 FEW = 24

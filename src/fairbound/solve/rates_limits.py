@@ -14,10 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound.solve import saddle
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
-from fairbound.solve.shares import MarginalSet
+from fairbound.solve import saddle
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows
+from fairbound.solve.shares import MarginalSet
 
 #: Limit on the entries of omega, relative to the spread of the values: pieces outside of K have no best one.
 PULL = 1e6

@@ -1,6 +1,6 @@
 """Means given the group where base rates may differ: one convex program, for any values and ceilings.
 
-As in :mod:`fairbound.solve.conditional`, but every group has label shares of its own: ``r_sy`` within a part of the labels,
+As in ``conditional``, but every group has label shares of its own: ``r_sy`` within a part of the labels,
 and the mass ``u_s`` of the first part in its mass ``k_s``. With multipliers theta (one per cell, at least the ceiling),
 lam of the ball and row values v the largest value is
 
@@ -25,8 +25,8 @@ import numpy as np
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.limit_terms import solve_limited
-from fairbound.solve.shares import MarginalSet, usable
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows, diagonal
+from fairbound.solve.shares import MarginalSet, usable
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
+from fairbound.arithmetic.rounding import lowered, margin, raised
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.leaf_bounds import LEAST, MOST, PROBABILITY_ROUNDINGS, certified, pull_of_cells
 from fairbound.solve.problem import Problem
-from fairbound.arithmetic.rounding import lowered, margin, raised
 
 
 def means_bound(

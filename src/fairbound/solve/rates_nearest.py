@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
+from fairbound.arithmetic.rounding import UNIT, lowered
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.limit_terms import solve_limited
-from fairbound.solve.shares import MarginalSet
 from fairbound.solve.nearest import INDISTINGUISHABLE
-from fairbound.arithmetic.rounding import UNIT, lowered
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows, diagonal
+from fairbound.solve.shares import MarginalSet
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """True and false positive rates where base rates may differ a little: a search over the least share of a label.
 
 With two labels, let t be the least share that the first one has in a group: in each group it is at least t and at most
-t plus the tolerance. For a fixed t the question is one convex program (:mod:`fairbound.solve.rates_means`). The values of t
+t plus the tolerance. For a fixed t the question is one convex program (``rates_means``). The values of t
 are cut into intervals, and on each the multipliers move linearly between those found at its ends (docs/metrics.md). The
 search may stop at any time: the largest bound of the intervals is valid.
 """
@@ -13,13 +13,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from fairbound.solve.answer import Answer
 from fairbound.arithmetic.arrays import Floats, Integers
+from fairbound.arithmetic.rounding import least_affinity
+from fairbound.solve.answer import Answer
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import RatesMeansProof
 from fairbound.solve.rates_means_bounds import means_bound
 from fairbound.solve.rates_parity import BEST_ACCURACY, ROUGH_ACCURACY, RatesBatch, last_share
-from fairbound.arithmetic.rounding import least_affinity
 from fairbound.solve.witness import Witness
 
 #: At how many shares between the least and the largest possible one programs are solved at first.

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbound.solve.answer import Answer
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
+from fairbound.arithmetic.rounding import least_affinity
+from fairbound.solve.answer import Answer
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import RatesMeansProof
@@ -16,7 +17,6 @@ from fairbound.solve.rates_means import MeansSaddle, MeansSolution, solve_means
 from fairbound.solve.rates_means_bounds import means_bound
 from fairbound.solve.rates_nearest import NearestRates, nearest_rates
 from fairbound.solve.rates_witness import build_rates_witnesses
-from fairbound.arithmetic.rounding import least_affinity
 from fairbound.solve.witness import Witnesses
 
 #: Programs are solved in batches of at most this many atoms.

@@ -21,11 +21,11 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound.solve import saddle
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
+from fairbound.solve import saddle
 from fairbound.solve.base_rates import BaseRates
-from fairbound.solve.shares import MarginalSet
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows, diagonal
+from fairbound.solve.shares import MarginalSet
 
 
 @dataclass(frozen=True)

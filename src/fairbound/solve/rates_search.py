@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
+from fairbound.arithmetic.rounding import least_affinity
 from fairbound.solve.base_rates import BaseRates
-from fairbound.solve.shares import MarginalSet
 from fairbound.solve.problem import Problem
 from fairbound.solve.rates_bounds import Leaves, rates_bound, tuned
 from fairbound.solve.rates_nearest import NearestRates
 from fairbound.solve.rates_pieces import leaves_at
 from fairbound.solve.rates_saddle import RatesSaddle, RatesSolution, solve_rates
 from fairbound.solve.rates_witness import build_rates_witnesses, nearest_witnesses
-from fairbound.arithmetic.rounding import least_affinity
 from fairbound.solve.search import State, plan_cuts
+from fairbound.solve.shares import MarginalSet
 from fairbound.solve.tree import Forest
 from fairbound.solve.witness import Witnesses
 

@@ -1,14 +1,14 @@
-"""Worst-case distributions whose base rates may differ: as in :mod:`fairbound.solve.witness`, with rates for each group."""
+"""Worst cases whose base rates may differ: as in :mod:`fairbound.solve.witness`, with rates for each group."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
+from fairbound.arithmetic.rounding import most_affinity
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.problem import Problem
 from fairbound.solve.rates_nearest import NearestRates
-from fairbound.arithmetic.rounding import most_affinity
 from fairbound.solve.witness import LEAST_SHARE, Witnesses, blend_weight, fill_cells, measure, unmoved
 
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fairbound.solve.answer import Answer
 from fairbound.arithmetic.arrays import Floats
+from fairbound.arithmetic.rounding import UNIT
+from fairbound.solve.answer import Answer
 from fairbound.solve.parity import MeansOfGroups
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import Proof
-from fairbound.arithmetic.rounding import UNIT
 from fairbound.solve.witness import Witness
 
 #: A limit on how often a better factor is looked for; by how much it is lowered until it is proved, in tolerances.

@@ -13,13 +13,13 @@ from functools import cached_property
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
+from fairbound.arithmetic.rounding import least_affinity
 from fairbound.solve.leaf_bounds import piece_bound
-from fairbound.solve.shares import no_multipliers
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.pieces import PieceSaddle, PieceSolution, solve_pieces
 from fairbound.solve.problem import Problem
-from fairbound.arithmetic.rounding import least_affinity
 from fairbound.solve.sensitive_shares import applies, fixed_shares, quick_multipliers
+from fairbound.solve.shares import no_multipliers
 from fairbound.solve.tree import Forest
 from fairbound.solve.witness import Witnesses, build_witnesses
 

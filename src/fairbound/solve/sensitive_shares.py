@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.solve.problem import Problem
 from fairbound.arithmetic.rounding import least_affinity
+from fairbound.solve.problem import Problem
 
 #: Limit on Newton steps, and the relative change that ends them; the error enters the bound at second order only.
 NEWTONS = 12

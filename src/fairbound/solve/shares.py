@@ -18,10 +18,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
+from fairbound.arithmetic.rounding import LEEWAY, UNIT, margin, raised
+from fairbound.problem.limits import Limits
 from fairbound.solve.interior import ACTIVE, Interior, find_interior
 from fairbound.solve.limit_terms import RowTerm
-from fairbound.problem.limits import Limits
-from fairbound.arithmetic.rounding import LEEWAY, UNIT, margin, raised
 
 #: Added to products of multipliers, so that terms lost by underflow cannot make them too small.
 LEAST = 1e-280

@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.data.loss_summary import LossTable, MeanAndVariance
-from fairbound.problem.objective import Objective
-from fairbound.data.population import Population
-from fairbound.solve.problem import Atoms, Problem
 from fairbound.arithmetic.rounding import UNIT, lowered, raised
+from fairbound.data.atoms import Atoms
+from fairbound.data.loss_summary import LossTable, MeanAndVariance
+from fairbound.data.population import Population
+from fairbound.problem.objective import Objective
+from fairbound.solve.problem import Problem
 
 
 def objective_problem(

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
-from fairbound.solve.shares import MarginalSet, no_multipliers
 from fairbound.solve.proof import Axis, PartitionProof, Split
+from fairbound.solve.shares import MarginalSet, no_multipliers
 
 
 @dataclass(frozen=True)

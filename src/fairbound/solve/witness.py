@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
+from fairbound.arithmetic.rounding import UNIT, lowered, margin, most_affinity
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.problem import Problem
-from fairbound.arithmetic.rounding import UNIT, lowered, margin, most_affinity
 
 #: Affinity beyond what is needed that mixing aims at, so that rounding does not undo it.
 SPARE = 16 * UNIT

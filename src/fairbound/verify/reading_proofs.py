@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairbound.verify.strict import MalformedError, a_list, a_number, a_table, a_truth, a_word, an_amount, an_object, optional
+from fairbound.verify.strict import (
+    MalformedError,
+    a_list,
+    a_number,
+    a_table,
+    a_truth,
+    a_word,
+    an_amount,
+    an_object,
+    optional,
+)
 
 #: What proves a mean given a group.
 CONDITIONAL = ("theta", "cuts", "group_mu", "label_mu", "omega")

@@ -18,8 +18,8 @@ from typing import Any
 from flint import arb
 
 from fairbound.verify.duality import RefusedError
-from fairbound.verify.sphere import affinity_of_classes, affinity_of_masses, budget, error_of_each, is_upper_limit
 from fairbound.verify.reading import TWO_VALUED
+from fairbound.verify.sphere import affinity_of_classes, affinity_of_masses, budget, error_of_each, is_upper_limit
 
 #: Many-valued losses count at the edges of this many fixed bins.
 BINS = 4096
@@ -46,7 +46,7 @@ Cells = frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class StandIn:
+class Surrogate:
     """What the document puts in P's place, checked: statistics as in ``population``, affinity, and what was checked."""
 
     population: dict[str, Any]
@@ -60,7 +60,7 @@ class StandIn:
         return near * self.affinity - sines.max(arb(0)).sqrt()
 
 
-def checked_stand_in(document: dict[str, Any]) -> StandIn:
+def checked_surrogate(document: dict[str, Any]) -> Surrogate:
     """Return the stand-in if the region proves it; refuse it otherwise."""
     population, sampling, question = document["population"], document["sampling"], document["question"]
     _check_rows(population, question)
@@ -72,7 +72,7 @@ def checked_stand_in(document: dict[str, Any]) -> StandIn:
     subtracted = _subtracted(population, question["objective"])
     checks = regions[sampling["region"]](population, sampling, question, subtracted)
     known = {**population, "weight": sampling["weight"], "knowledge": sampling["knowledge"]}
-    return StandIn(known, arb(sampling["affinity"]), tuple(checks))
+    return Surrogate(known, arb(sampling["affinity"]), tuple(checks))
 
 
 def _subtracted(population: dict[str, Any], objective: dict[str, Any] | None) -> Cells:

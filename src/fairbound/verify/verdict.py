@@ -35,11 +35,11 @@ from fairbound.verify.means import mean_excesses
 from fairbound.verify.metric import describe_objective, missing_reasons
 from fairbound.verify.rates import rates_bounds, table_masses, tolerance_words
 from fairbound.verify.rates_means import means_bounds
-from fairbound.verify.sampling import StandIn, checked_stand_in
-from fairbound.verify.work import MOST_WORK, PATIENT_WORK, seconds, work_of
 from fairbound.verify.reading import Whole, read_whole
 from fairbound.verify.remarks import remarks
+from fairbound.verify.sampling import Surrogate, checked_surrogate
 from fairbound.verify.strict import MalformedError, canonical
+from fairbound.verify.work import MOST_WORK, PATIENT_WORK, seconds, work_of
 
 #: Bits of the ball arithmetic.
 PRECISION = 160
@@ -189,13 +189,13 @@ def _decide(whole: Whole, reasons: list[str], found: list[Finding], checks: list
 
 def _check_part(documents: list[dict[str, Any]], where: str) -> list[Finding]:
     """Check one statement at all radii: these share one question, so one stand-in serves them all."""
-    stand_in: StandIn | None = None
+    surrogate: Surrogate | None = None
     shared = Finding(where)
     if documents[0]["sampling"] is not None:
         with shared:
-            stand_in = checked_stand_in(documents[0])
-            shared.checks += stand_in.checks
-        if stand_in is None:
+            surrogate = checked_surrogate(documents[0])
+            shared.checks += surrogate.checks
+        if surrogate is None:
             return [Finding(where, reasons=shared.reasons) for _ in documents]
     if len(documents) > 1:
         shared.checks.append(f"{len(documents)} certificates of a curve (not its infeasible radii), each:")
@@ -203,12 +203,12 @@ def _check_part(documents: list[dict[str, Any]], where: str) -> list[Finding]:
     for document in documents:
         at = "" if len(documents) == 1 else f"rho = {document['question']['rho']!r}: "
         one = Finding(where + at, checks=list(shared.checks))
-        _check_one(one, document, stand_in)
+        _check_one(one, document, surrogate)
         found.append(one)
     return found
 
 
-def _check_one(found: Finding, document: dict[str, Any], stand_in: StandIn | None) -> None:
+def _check_one(found: Finding, document: dict[str, Any], surrogate: Surrogate | None) -> None:
     """Check the proof and the witness of one statement at one radius; both refer to the stand-in if there is one.
 
     Of two groups a ratio of at least t is proved if the largest ``t mean_a - mean_b`` is not positive; and it is
@@ -218,8 +218,8 @@ def _check_one(found: Finding, document: dict[str, Any], stand_in: StandIn | Non
     objective = question["objective"]
     ratio = objective is not None and objective["ratio"]
     other = question["divergence"] != "hellinger"
-    population = document["population"] if stand_in is None else stand_in.population
-    tau = 1 - arb(question["rho"]) ** 2 if stand_in is None else stand_in.least_affinity(question["rho"])
+    population = document["population"] if surrogate is None else surrogate.population
+    tau = 1 - arb(question["rho"]) ** 2 if surrogate is None else surrogate.least_affinity(question["rho"])
     case: Case | None = None
     unit: arb | None = None
     with found:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairbound.verify.reading import TWO_VALUED, Whole
 from fairbound.verify.sampling import MOST_DRAWS
 from fairbound.verify.sphere import EXACT_ROWS, SLABS
-from fairbound.verify.reading import TWO_VALUED, Whole
 
 #: Units that are done without being asked twice, and at all; and seconds that a unit takes.
 MOST_WORK, PATIENT_WORK = 3_500_000, 240_000_000

@@ -1,0 +1,245 @@
+"""The solver of one statement: a question put into numbers, and what is proved and attained at each radius."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from fairbound.arithmetic.arrays import Floats
+from fairbound.data.population import Population, without_variance
+from fairbound.problem.condition import Condition
+from fairbound.problem.divergences import HELLINGER, TOTAL_VARIATION, Divergence
+from fairbound.problem.objective import Objective
+from fairbound.problem.question import Question
+from fairbound.sampling.region import Surrogate
+from fairbound.solve.answer import Answer
+from fairbound.solve.base_rates import BaseRates
+from fairbound.solve.comparing import Compared, compare
+from fairbound.solve.contradictions import refuse_contradictions
+from fairbound.solve.divergence_search import DivergenceSearch, usual_budget
+from fairbound.solve.general_answers import general_answers
+from fairbound.solve.mean_answers import DivergenceMeans
+from fairbound.solve.nearest import NearestFair, nearest_shares
+from fairbound.solve.nearest_product import nearest_product, with_every_share
+from fairbound.solve.orientation import oriented_surrogate
+from fairbound.solve.problem import Problem, problem_of
+from fairbound.solve.proof import Axis
+from fairbound.solve.rates_answers import rates_answers, rates_budget
+from fairbound.solve.rates_nearest import NearestRates, nearest_rates
+from fairbound.solve.ratios import attained_ratio
+from fairbound.solve.search import Search
+from fairbound.solve.witness import LEAST_SHARE
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A question in numbers.
+
+    With a confidence, ``problem`` and ``nearest`` are those of the surrogate, at its larger radii. With an objective,
+    ``problem`` is still that of the expected loss of all.
+
+    Attributes
+    ----------
+    question
+        What is asked.
+    surrogate
+        What takes P's place if the rows are a sample.
+    problem
+        The question in numbers.
+    nearest
+        The nearest distribution in question.
+    budget
+        How many pieces a search may use.
+    """
+
+    question: Question
+    surrogate: Surrogate | None
+    problem: Problem
+    nearest: NearestFair | NearestRates
+    budget: int
+
+    def about(self, objective: Objective) -> Solver:
+        """Return the solver of another objective in the same ball."""
+        return replace(self, question=replace(self.question, objective=objective))
+
+    @property
+    def population(self) -> Population:
+        """What is known of the data."""
+        return self.question.population
+
+    @property
+    def objective(self) -> Objective | None:
+        """What is bounded."""
+        return self.question.objective
+
+    @property
+    def condition(self) -> Condition:
+        """What is asked of base rates."""
+        return self.question.condition
+
+    @property
+    def divergence(self) -> Divergence:
+        """How distances are measured."""
+        return self.question.divergence
+
+    @property
+    def limited(self) -> bool:
+        """Whether shares are limited."""
+        return self.question.limited
+
+    @property
+    def sampled(self) -> bool:
+        """Whether P is known through a sample."""
+        return self.surrogate is not None
+
+    @property
+    def lower(self) -> bool:
+        """Losses are bounded from above."""
+        return False
+
+    @property
+    def extreme(self) -> float:
+        """The largest loss there is."""
+        return float(self.problem.ceiling.max())
+
+    def bounds(self, rhos: Floats, target: float | None = None) -> Floats:
+        """Return what is proved at feasible radii, some of it only as closely as a target needs."""
+        return np.array([answer.bound for answer in self.answers(rhos, target)])
+
+    @property
+    def distance(self) -> float:
+        """The smallest radius at which there is something to certify."""
+        if self.question.divergence is not HELLINGER and not self.question.condition.fair:
+            return 0.0
+        near = self.nearest.distance
+        return near if self.surrogate is None else self.surrogate.least_radius(near)
+
+    @property
+    def _axis(self) -> Axis:
+        """Whose shares are searched: the shorter side; of equal sides the limited one, which leaves the other free."""
+        groups, labels = self.problem.groups, self.problem.labels
+        searched = self.question.divergence is not HELLINGER or not self.problem.one_convex_program
+        if groups.size == labels.size and searched:
+            return "group" if groups.limited and not labels.limited else "label"
+        return "label" if groups.size >= labels.size else "group"
+
+    def radii(self, rhos: Floats) -> Floats:
+        """Return the radii around what is known: larger ones around a stand-in."""
+        return rhos if self.surrogate is None else np.maximum(self.surrogate.radius(rhos), self.nearest.distance)
+
+    @property
+    def compared(self) -> Compared:
+        """The objective in numbers."""
+        known = self.question.population if self.surrogate is None else self.surrogate.population
+        if self.question.divergence is TOTAL_VARIATION:
+            known = without_variance(known)
+        objective = self.question.objective or Objective(0)
+        rates = allowed_rates(self.problem, self.question.condition)
+        return Compared(known, objective, self.problem, self.nearest, self.question.shift, self.question.support, rates)
+
+    @cached_property
+    def _means(self) -> DivergenceMeans:
+        """The objective under a divergence other than Hellinger's."""
+        near = self.nearest
+        if isinstance(near, NearestRates):  # which knows Hellinger balls only
+            message = "base rates within a tolerance do not go with this divergence"
+            raise TypeError(message)
+        return DivergenceMeans(
+            self.compared, self.question.divergence, near, self._axis, self.question.tol, self.budget
+        )
+
+    def answers(self, rhos: Floats, target: float | None = None, known: Floats | float = -np.inf) -> list[Answer]:
+        """Solve for feasible radii; some searches stop as soon as it is plain whether the bound keeps a target.
+
+        Or once it is close to what is ``known`` to be attained elsewhere.
+        """
+        rhos = self.radii(rhos)
+        if self.question.objective is not None and self.question.divergence is not HELLINGER:
+            means = self._means
+            return means.answers(rhos, target, known) if self.question.condition.fair else means.free_answers(rhos)
+        if self.question.objective is not None:
+            return compare([self.compared], [rhos], self.question.tol, self.budget)[0]
+        problem, nearest = self.problem, self.nearest
+        if isinstance(nearest, NearestRates):
+            rates = allowed_rates(problem, self.question.condition)
+            return [Answer(*a) for a in rates_answers(problem, rates, nearest, rhos, self.question.tol, self.budget)]
+        axis = self._axis
+        if axis == "group":
+            problem = problem.transposed
+            nearest = NearestFair(nearest.distance, nearest.label_mass, nearest.group_mass)
+        if self.question.divergence is not HELLINGER:
+            search = DivergenceSearch(problem, self.question.divergence, nearest, self.question.tol, self.budget)
+            ends = search.run(rhos, axis, target) if self.question.condition.fair else search.free(rhos)
+            found = [Answer(end.bound, end.witness, end.proof) for end in ends]
+        elif problem.one_convex_program:
+            found = general_answers(problem, nearest, rhos, axis, self.question.tol)
+        else:
+            ended = Search(problem, nearest, self.question.tol, self.budget).run(rhos)
+            proofs = ended.forest.proofs(axis, problem.labels.floors)
+            found = [
+                Answer(bound, ended.witness[index], proof)
+                for index, (bound, proof) in enumerate(zip(ended.bound.tolist(), proofs, strict=True))
+            ]
+        top = float(problem.ceiling.max())
+        return [
+            Answer(min(a.bound, top), a.witness.transposed if axis == "group" else a.witness, a.proof) for a in found
+        ]
+
+    def attained(self, answer: Answer) -> float:
+        """Return what the distribution of an answer attains."""
+        asked = self.question.objective
+        if asked is None or not asked.ratio:
+            return answer.witness.loss
+        return attained_ratio(self.compared.problem(), answer.witness, (asked.plus, asked.minus or 0))
+
+
+def pose(question: Question) -> Solver:
+    """Put a question into numbers: the surrogate of a sample, the atoms, and the nearest distribution in question."""
+    population, objective, divergence = question.population, question.objective, question.divergence
+    surrogate: Surrogate | None = None
+    if question.region is not None and question.confidence is not None:
+        surrogate = (
+            question.region.surrogate(population, question.confidence, question.shift)
+            if objective is None
+            else oriented_surrogate(question.region, population, objective, question.confidence, question.shift)
+        )
+    known = population if surrogate is None else surrogate.population
+    if divergence is TOTAL_VARIATION:
+        known = without_variance(known)
+    limits = question.group_skew, question.label_skew, question.group_limits, question.label_limits
+    problem = problem_of(known, question.shift, question.support, question.empty_cells, *limits)
+    refuse_contradictions("group", population.groups, problem.groups)
+    refuse_contradictions("label", population.labels, problem.labels)
+    nearest: NearestFair | NearestRates
+    if divergence is not HELLINGER:
+        nearest = nearest_product(divergence, known.mass, problem.groups, problem.labels)
+        if objective is not None:  # means are taken over something
+            nearest = with_every_share(divergence, known.mass, nearest, problem.groups, problem.labels)
+        usual = usual_budget(problem)
+    elif question.condition.equal:
+        nearest, usual = nearest_shares(known.mass, problem.groups, problem.labels), _usual_budget(problem)
+    else:
+        rates = allowed_rates(problem, question.condition)
+        nearest = nearest_rates(known.mass, problem.groups, rates, _least_shares(objective))
+        usual = rates_budget(problem) if objective is None else _usual_budget(problem)
+    return Solver(question, surrogate, problem, nearest, question.budget or usual)
+
+
+def _usual_budget(problem: Problem) -> int:
+    """Return a number of pieces that takes seconds at most: the work per piece grows with the table."""
+    smaller = min(problem.groups.size, problem.labels.size)
+    return int(min(max(4e6 / (problem.upper.probability.size * smaller**2), 4), 2000))
+
+
+def _least_shares(objective: Objective | None) -> tuple[float, float]:
+    """Return what groups, and labels within groups, must have at least so that means are taken over something."""
+    if objective is None:
+        return 0.0, 0.0
+    return LEAST_SHARE, 0.0 if objective.label is None else LEAST_SHARE
+
+
+def allowed_rates(problem: Problem, condition: Condition) -> BaseRates:
+    """Return the base rates that Q's groups may have."""
+    return BaseRates(problem.groups.size, problem.labels, condition.largest_difference)

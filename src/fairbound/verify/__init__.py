@@ -1,0 +1,25 @@
+"""The checker, alone: whether what a document claims is proved by what it holds.
+
+In: a document from anybody. Out: a verdict, with reasons.
+Standard library and python-flint; it imports nothing of the rest. ``fairbound.verify`` is this room and, called, the
+function :func:`fairbound.verify.verdict.verify`: a package and a function of one name would hide each other.
+"""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from fairbound.verify.verdict import Verdict, Verification, verify
+
+__all__ = ["Verdict", "Verification", "verify"]
+
+
+class _Room(ModuleType):
+    """A package that can be called."""
+
+    def __call__(self, document: str | bytes | dict[str, Any], *, patient: bool = False) -> Verification:
+        return verify(document, patient=patient)
+
+
+_Room.__call__.__doc__ = verify.__doc__
+sys.modules[__name__].__class__ = _Room

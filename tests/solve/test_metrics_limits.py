@@ -1,0 +1,210 @@
+"""True and false positive rates with limits on three or more labels: tight, never below the truth, and checked."""
+
+from __future__ import annotations
+
+import copy
+import json
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairbound import Population, certify, verify
+from fairbound.problem.objective import Objective
+from fairbound.solve.leaf_bounds import conditional_bound
+from fairbound.solve.odds_range import share_range
+from fairbound.solve.problem import Problem
+from fairbound.solve.shares import MarginalSet
+from tests.metric_oracles import Members, cells_of, largest, looked_at, sought
+from tests.metric_problems import POSITIVE, named, random_table
+from tests.problems import radius, random_limits, solver
+
+METRICS = ["true_positive_rate_difference", "false_positive_rate_difference", "cell_loss"]
+KINDS = ["skew", "least", "any"]
+SHAPES = [(2, 3), (3, 3), (2, 4)]
+
+Asked = tuple[Population, float, dict[str, Any]]
+
+
+def asked(kind: str, seed: int) -> Asked:
+    """Draw a population, a radius and limits on its labels."""
+    rng = np.random.default_rng(9000 + seed)
+    shape = SHAPES[seed % 3]
+    population = random_table(rng, *shape, "predictions")
+    limits: dict[str, Any] = {"label_skew": float(rng.choice([0.05, 0.2, 0.4]))}
+    if kind == "least":
+        limits = {"min_label_mass": float(rng.choice([0.05, 0.15, 0.2]))}
+    elif kind == "any":
+        limits = random_limits(rng, "label", shape[1])
+    return population, radius(population, float(rng.choice([0.01, 0.03, 0.1])), **limits), limits
+
+
+def problem_of(population: Population, limits: dict[str, Any], objective: Objective, shift: Any = "general") -> Problem:
+    """Return an objective about what is selected in numbers."""
+    return solver(population, objective=objective, shift=shift, **limits).compared.problem()
+
+
+def largest_within(population: Population, rho: float, metric: str, shift: str, labels: MarginalSet) -> float:
+    """Return the worst value of a metric, from the primal side."""
+    rows = None if labels.limits is None else (labels.limits.matrix, labels.limits.right)
+    shape = population.mass.shape
+    return max(
+        largest(looked_at(population, metric, POSITIVE), rho, one, shift, (None, labels.skew), label_rows=rows)
+        for one in sought(metric, (shape[0], shape[1]), POSITIVE)
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("metric", METRICS)
+def test_limits_on_labels_are_used_to_the_full(metric: str, kind: str) -> None:
+    for seed in range(30):
+        population, rho, limits = asked(kind, seed)
+        certificate = certify(population, rho, **named(metric), **limits)
+        assert 0 <= certificate.gap <= 1e-6, (seed, limits, certificate)
+        if seed % 5 == 0:
+            assert verify(certificate.to_json()).valid
+
+
+@pytest.mark.parametrize("shift", ["general", "sensitive"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_conic_solver_agrees(metric: str, shift: Any) -> None:
+    """The solver finds the best share to about 1e-5: a bound that is 1e-4 too low would be noticed."""
+    for seed in range(6):
+        population, rho, limits = asked(KINDS[seed // 2], seed)
+        labels = problem_of(population, limits, Objective(0)).labels
+        certificate = certify(population, rho, shift=shift, **named(metric), **limits)
+        truth = largest_within(population, rho, metric, shift, labels)
+        assert certificate.bound >= truth - 3e-7
+        assert certificate.attained <= truth + 1e-4
+        assert certificate.gap <= 1e-6
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_any_multipliers_are_valid(seed: int) -> None:
+    """Weak duality: with any omega and any multipliers of the limits no member exceeds the bound."""
+    rng = np.random.default_rng(seed)
+    population, _, limits = asked(KINDS[seed % 3], seed)
+    population = population.selecting(POSITIVE)
+    labels = problem_of(population, limits, Objective(0)).labels
+    groups, size = population.mass.shape
+    rho = radius(population, 0.3, **limits)
+    climb = Members(cells_of(population, "general"), rho, rng, (MarginalSet(groups), labels))
+    _, r, law = climb.pulled(climb.draw(600))
+    mean, share = (law * climb.value).sum(axis=3), r[:, POSITIVE]
+    outside = np.einsum("ny,nsy->ns", np.delete(r, POSITIVE, 1), np.delete(mean, POSITIVE, 2)) / (1 - share)[:, None]
+    for within, values in ((True, mean[:, :, POSITIVE]), (False, outside)):
+        problem = problem_of(population, limits, Objective(0, 1, POSITIVE, within))
+        found = values[:, 0] - values[:, 1]
+        for _ in range(60):
+            theta = problem.ceiling + 10.0 ** rng.uniform(-3, 1.5, size=(1, 2, groups, size))
+            omega = rng.normal(size=(1, size)) * 10.0 ** rng.uniform(-2, 1)
+            mu = rng.exponential(size=(1, labels.multipliers)) * 10.0 ** rng.uniform(-3, 1)
+            ends = np.sort(np.clip(rng.choice(share) + rng.normal(size=(1, 2)) * 0.1, 0.0, 1.0))
+            here = (share >= ends[0, 0]) & (share <= ends[0, 1])
+            bound = conditional_bound(problem, np.array([rho]), theta, np.zeros((1, 2, 0)), mu, ends, omega)
+            assert found[here].max(initial=-1.0) <= bound[0] + 1e-12
+
+
+def test_limits_that_leave_one_choice() -> None:
+    """The shares of all labels are given, or of the positive one, or almost."""
+    population = random_table(np.random.default_rng(5), 2, 3, "predictions")
+    share = np.array([0.3, 0.3, 0.4])
+    every: list[dict[str, Any]] = [
+        {"label_skew": 0.0},
+        {"label_limits": {y: (share[y], share[y]) for y in range(3)}},
+        {"label_limits": {POSITIVE: (0.3, 0.3)}},
+        {"label_limits": {0: (0.3, 0.3)}, "label_rows": ([[0.0, 1.0, -1.0]], [-0.1])},
+        {"label_limits": {0: (0.0, 0.3)}},
+        {"min_label_mass": 0.333},
+    ]
+    for limits in every:
+        rho = radius(population, 0.05, **limits)
+        for metric in METRICS:
+            certificate = certify(population, rho, **named(metric), **limits)
+            assert 0 <= certificate.gap <= 1e-5, (limits, metric, certificate)
+            assert verify(certificate.to_json()).valid
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_range_of_shares(seed: int) -> None:
+    """Shares of members lie within it, and it is no wider than it has to be."""
+    population, _, limits = asked("any", seed)
+    problem = problem_of(population, limits, Objective(0, 1, POSITIVE))
+    found, labels = share_range(problem), problem.labels
+    corners = np.eye(labels.size)[POSITIVE] * np.array([[1.0], [-1.0]])
+    drawn = labels.inside(np.random.default_rng(seed).dirichlet(np.full(labels.size, 0.5), 2000))[:, POSITIVE]
+    assert found.ends[0] <= found.inner[0] <= drawn.min() + 1e-12
+    assert found.ends[1] >= found.inner[1] >= drawn.max() - 1e-12
+    for side in (0, 1):
+        if found.inner[side] != found.ends[side]:
+            proved = float(labels.support(corners[1 - side], found.mu[side])) * (1.0 if side else -1.0)
+            assert proved == found.inner[side]
+
+
+@cache
+def _written(kind: str) -> str:
+    population, rho, limits = asked(kind, 0)
+    return certify(population, rho, tol=1e-5, **named(METRICS[1]), **limits).to_json()
+
+
+def change_omega(proof: Any) -> None:
+    proof["omega"] = [[row[0] + 0.5, *row[1:]] for row in proof["omega"]]
+
+
+def no_omega(proof: Any) -> None:
+    proof["omega"] = [[0.0] * len(row) for row in proof["omega"]]
+
+
+def negative(proof: Any) -> None:
+    proof["label_mu"] = [[-1.0 for _ in row] for row in proof["label_mu"]]
+
+
+def no_multipliers_of_limits(proof: Any) -> None:
+    proof["label_mu"] = [[0.0 for _ in row] for row in proof["label_mu"]]
+
+
+def reversed_pieces(proof: Any) -> None:
+    proof["omega"].reverse()
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("skew", no_omega),
+        ("skew", change_omega),
+        ("skew", reversed_pieces),
+        ("least", no_omega),
+        ("least", negative),
+        ("least", no_multipliers_of_limits),
+    ],
+)
+def test_not_proved(kind: str, change: Any) -> None:
+    broken = json.loads(_written(kind))
+    assert verify(copy.deepcopy(broken)).valid
+    for statement in broken["points"][0]["statements"]:
+        change(statement["proof"])
+    assert not verify(broken).valid
+
+
+@pytest.mark.parametrize(("kind", "question"), [("skew", "label_skew"), ("least", "label_limits")])
+def test_wider_limits_are_not_proved(kind: str, question: str) -> None:
+    """The proof uses the limits: it does not hold without them."""
+    broken = json.loads(_written(kind))
+    for statement in broken["points"][0]["statements"]:
+        asked_for = statement["question"]
+        asked_for[question] = 0.9 if question == "label_skew" else None
+        if question == "label_limits":
+            statement["proof"]["label_mu"] = [[] for _ in statement["proof"]["label_mu"]]
+    assert not verify(broken).valid
+
+
+def test_an_omega_that_is_no_number() -> None:
+    population, rho, limits = asked("skew", 0)
+    problem = problem_of(population.selecting(POSITIVE), limits, Objective(0, 1, POSITIVE))
+    theta, ends = problem.ceiling + np.ones((1, 2, *problem.ceiling.shape)), np.array([[0.2, 0.4]])
+    given = np.zeros((1, 2, 0)), np.zeros((1, 0)), ends
+    assert np.isfinite(conditional_bound(problem, np.array([rho]), theta, *given, np.zeros((1, 3)))[0])
+    for value in (np.nan, np.inf, -np.inf, 1e200):
+        omega = np.array([[value, 0.0, 0.0]])
+        assert conditional_bound(problem, np.array([rho]), theta, *given, omega)[0] == np.inf

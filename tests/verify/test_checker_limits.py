@@ -1,0 +1,210 @@
+"""The checker and linear limits on shares: it proves what is true of them, and refuses every forgery."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairbound import Certificate, InputError, Population, Verdict, certify, verify
+from tests.problems import E, P, radius, random_limits, random_population
+from tests.verify.test_checker import mutate, places
+
+Document = dict[str, Any]
+
+LIMITS: dict[str, Any] = {"group_limits": {0: (0.4, 0.6)}, "label_limits": {1: (0.1, 0.3)}}
+#: Three labels: the limits reach into the pieces, which need omega.
+SQUARE = random_population(np.random.default_rng(0), 3, 3)
+
+
+@pytest.mark.parametrize("chunk", range(12))
+def test_every_certificate_is_proved(chunk: int) -> None:
+    """25 random problems each: S, C up to 4, both shifts, limits of all kinds on one side or both, hard radii."""
+    rng = np.random.default_rng(2000 + chunk)
+    for _ in range(25):
+        kind = str(rng.choice(["mean", "variance", "rows"]))
+        shape = int(rng.integers(2, 5)), int(rng.integers(2, 5))
+        population = random_population(rng, *shape, kind)
+        limits: dict[str, Any] = {}
+        for side, size in zip(("group", "label"), shape, strict=True):
+            limits |= random_limits(rng, side, size) if rng.random() < 0.7 else {}
+        rho = min(1.0, radius(population, float(rng.choice([0.0, 1e-6, 1e-3, 0.03, 0.1, 0.3, 0.7, 1.0])), **limits))
+        shift: Any = rng.choice(["general", "sensitive"])
+        if shift == "general" and kind == "rows" and rng.random() < 0.3:
+            limits["support"] = "observed"
+        certificate = certify(population, rho, shift=shift, tol=1e-6 if min(shape) == 2 else 1e-2, budget=100, **limits)
+        result = verify(certificate.to_json())
+        assert result.valid, (limits, result.reasons)
+        assert result.checked_bound is not None
+        assert certificate.attained - 1e-12 <= result.checked_bound <= certificate.bound
+        assert certificate.bound - result.checked_bound <= 1e-5
+
+
+@cache
+def text(kind: str) -> str:
+    """Return a valid document with limits."""
+    if kind == "pieces":
+        square: dict[str, Any] = {"label_limits": {0: (0.2, 0.3), 1: (0.3, 0.5)}, "min_group_mass": 0.2}
+        return certify(SQUARE, radius(SQUARE, 0.2, **square), shift="sensitive", tol=1e-2, **square).to_json()
+    shift: Any = kind
+    return certify(Population.from_moments(P, E), 0.3, shift=shift, **LIMITS).to_json()
+
+
+def document(kind: str) -> Document:
+    """Return a fresh copy."""
+    found: Document = json.loads(text(kind))
+    return found
+
+
+def everywhere(key: str, change: Callable[[list[float]], list[float]]) -> Callable[[Document], None]:
+    """Return a change of some multipliers in the whole proof."""
+
+    def edit(found: Document) -> None:
+        for part in found["proof"].get("leaves", [found["proof"]]):
+            part[key] = change(part[key])
+
+    return edit
+
+
+def limit(side: str, change: Callable[[Document], object]) -> Callable[[Document], object]:
+    """Return a change of the limits of one side."""
+    return lambda found: change(found["question"][f"{side}_limits"])
+
+
+def drop(side: str, key: str) -> Callable[[Document], None]:
+    """Return a change that forgets a side's limits, and the multipliers with them."""
+
+    def edit(found: Document) -> None:
+        found["question"][f"{side}_limits"] = None
+        everywhere(key, lambda _: [])(found)
+
+    return edit
+
+
+NOT_PROVED: dict[str, tuple[str, Callable[[Document], object], str]] = {
+    "negative multipliers": ("general", everywhere("level_mu", lambda mu: [-v - 1.0 for v in mu]), "must be >= 0"),
+    "negative multipliers of the labels": (
+        "general",
+        everywhere("share_mu", lambda mu: [-v - 1.0 for v in mu]),
+        "be >= 0",
+    ),
+    "negative multipliers of a leaf": (
+        "sensitive",
+        everywhere("level_mu", lambda mu: [-1.0 for _ in mu]),
+        "must be >= 0",
+    ),
+    "no multipliers": ("general", everywhere("level_mu", lambda mu: [0.0 for _ in mu]), "exceeds the claimed bound"),
+    "no multipliers of the labels": ("general", everywhere("share_mu", lambda mu: [0.0 for _ in mu]), "exceeds"),
+    "no multipliers of the leaves": ("pieces", everywhere("share_mu", lambda mu: [0.0 for _ in mu]), "exceeds"),
+    "larger multipliers": ("general", everywhere("level_mu", lambda mu: [v + 0.1 for v in mu]), "exceeds"),
+    "dropped group limits": ("general", drop("group", "level_mu"), "exceeds the claimed bound"),
+    "dropped label limits": ("general", drop("label", "share_mu"), "exceeds the claimed bound"),
+    "dropped label limits of a tree": ("sensitive", drop("label", "share_mu"), "leaves out admissible shares"),
+    "wider limits": ("general", limit("group", lambda d: d.update(most=[v + 0.05 for v in d["most"]])), "exceeds"),
+    "wider limits of a tree": (
+        "sensitive",
+        limit("label", lambda d: d.update(most=[v + 0.05 for v in d["most"]])),
+        "leaves out admissible shares",
+    ),
+    "narrower limits": (
+        "general",
+        limit("group", lambda d: d.update(most=[v - 0.05 for v in d["most"]])),
+        "breaks a limit",
+    ),
+    "other rows": ("general", limit("group", lambda d: d.update(rows=d["rows"][::-1])), "breaks a limit"),
+    "rows with other signs": (
+        "sensitive",
+        limit("group", lambda d: d.update(rows=[[-v for v in row] for row in d["rows"]])),
+        "breaks a limit",
+    ),
+    "a higher floor": (
+        "sensitive",
+        lambda d: d["proof"]["floors"].__setitem__(0, 0.71),
+        "leaves out admissible shares",
+    ),
+    "floors above one": (
+        "sensitive",
+        lambda d: (
+            d["question"]["label_limits"].update(rows=[[-1, 0], [0, -1]], most=[-0.9, -0.9]),
+            d["proof"].update(floors=[0.8, 0.8]),
+        ),
+        "root is empty",
+    ),
+    "a witness beyond the limits": (
+        "general",
+        lambda d: d["witness"].update(group_mass=[0.61, 0.39]),
+        "breaks a limit",
+    ),
+    "a bound too low": ("general", lambda d: d["claim"].update(bound=d["claim"]["bound"] - 1e-5), "exceeds"),
+}
+
+
+@pytest.mark.parametrize("kind", ["general", "sensitive", "pieces"])
+def test_the_originals_are_proved(kind: str) -> None:
+    assert verify(text(kind)).valid
+    again = Certificate.from_json(text(kind))
+    assert json.loads(again.to_json()) == document(kind)
+
+
+@pytest.mark.parametrize("name", NOT_PROVED)
+def test_not_proved(name: str) -> None:
+    kind, change, reason = NOT_PROVED[name]
+    broken = document(kind)
+    change(broken)
+    result = verify(broken)
+    assert result.verdict is Verdict.NOT_PROVED, result
+    assert any(reason in why for why in result.reasons), result.reasons
+
+
+def test_smaller_multipliers_of_a_slack_limit_prove_as_much() -> None:
+    """Any multipliers are valid: zero is, where the limit does not bind."""
+    loose: dict[str, Any] = {"group_limits": {0: (0.05, 0.95)}}
+    found = json.loads(certify(Population.from_moments(P, E), 0.2, **loose).to_json())
+    found["proof"]["level_mu"] = [0.0, 0.0]
+    found["claim"]["bound"] += 1e-9
+    assert verify(found).valid
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_mutants(seed: int) -> None:
+    """300 mutants each: no crash, and what is proved is true of the mutant's own question."""
+    rng = random.Random(seed)  # noqa: S311 (reproducible mutations)
+    kind = ("general", "sensitive", "pieces")[seed % 3]
+    original = document(kind)
+    paths = [p for p in places(original) if p[0] in {"question", "proof", "claim", "witness"}]
+    paths += 20 * [p for p in paths if "limits" in str(p) or "mu" in str(p[-2:])][:60]
+    proved = 0
+    for _ in range(300):
+        mutant = mutate(original, paths, rng)
+        result = verify(copy.deepcopy(mutant))
+        if not result.valid:
+            assert result.reasons
+            continue
+        proved += 1
+        claim, question = Certificate.from_json(json.dumps(mutant)), mutant["question"]
+        asked = {key: question[key] for key in ("shift", "group_skew", "label_skew", "support", "empty_cells")}
+        for side in ("group", "label"):
+            limits = question[f"{side}_limits"]
+            asked[f"{side}_rows"] = None if limits is None else (limits["rows"], limits["most"])
+        try:
+            truth = certify(claim.population, question["rho"], tol=1e-3, **asked)
+        except InputError:  # a contradiction: there is nothing that could exceed the claim
+            continue
+        assert claim.bound >= truth.attained - 1e-11
+    assert 0 < proved < 200
+
+
+def test_a_check_ends() -> None:
+    """Many limits in many leaves are too much work."""
+    large = document("sensitive")
+    count = 20_000
+    large["question"]["label_limits"] = {"rows": [[1.0, 0.0]] * count, "most": [0.5] * count}
+    leaf = {**large["proof"]["leaves"][0], "share_mu": [0] * count}
+    large["proof"]["leaves"] = [leaf] * 1300
+    assert "the check would take" in verify(large).reasons[0]

@@ -1,0 +1,255 @@
+"""The checker proves what is true of base rates that may differ, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairbound import Certificate, CertificateCurve, Population, Verdict, certify, certify_curve, report, verify
+from fairbound.certificate.document import digest
+from fairbound.solve.proof import RatesProof
+from tests.problems import E, P, random_population
+from tests.solve.test_base_rates import radius
+from tests.verify.test_checker import mutate, places
+
+Document = dict[str, Any]
+
+#: A population whose sensitive certificate needs several pieces.
+HARD = Population.from_moments(
+    [[0.63652, 0.13096], [0.00647, 0.22605]], [[0.72238, 0.14747], [0.28087, 0.73071]], groups=["a", "b"]
+)
+
+
+@cache
+def text(shift: Any) -> str:
+    """Return a valid certificate: one leaf under general shifting, several under sensitive."""
+    if shift == "sensitive":
+        return certify(HARD, 0.5, shift=shift, base_rate_tolerance=0.05, tol=1e-4).to_json()
+    return certify(Population.from_moments(P, E), 0.3, shift=shift, base_rate_tolerance=0.05).to_json()
+
+
+def document(shift: str) -> Document:
+    found: Document = json.loads(text(shift))
+    return found
+
+
+@pytest.mark.parametrize("chunk", range(10))
+def test_every_certificate_is_proved(chunk: int) -> None:
+    """30 random problems each: S, C up to 5, both shifts, limits or none, three kinds of knowledge, hard radii."""
+    rng = np.random.default_rng(2000 + chunk)
+    for _ in range(30):
+        kind = str(rng.choice(["mean", "variance", "rows"]))
+        groups, labels = (int(v) for v in rng.choice([2, 3, 5], size=2, p=[0.6, 0.25, 0.15]))
+        population = random_population(rng, groups, labels, kind)
+        shift: Any = str(rng.choice(["general", "sensitive"]))
+        skew = float(rng.choice([0.1, 0.5])) if rng.random() < 0.3 else None
+        tolerance = float(rng.choice([1e-3, 0.05, 0.3, 1.0]))
+        rho = radius(population, tolerance, float(rng.choice([0.0, 1e-6, 1e-3, 0.02, 0.1, 0.3, 0.6, 1.0])), skew)
+        options: Any = {"group_skew": skew, "tol": 1e-4, "budget": 30}
+        options |= {"fair": False} if tolerance == 1.0 else {"base_rate_tolerance": tolerance}
+        if kind == "rows" and rng.random() < 0.3:
+            options["support"] = "observed"
+        certificate = certify(population, rho, shift=shift, **options)
+        result = verify(certificate.to_json())
+        assert result.valid, (result.reasons, shift, options, rho)
+        assert result.checked_bound is not None
+        proof = certificate.proof
+        assert isinstance(proof, RatesProof)
+        size = max(float(np.abs(proof.zeta).max()), float(proof.lam.max()))  # close to infeasible they are large
+        assert certificate.bound - 1e-11 * (1 + size) <= result.checked_bound <= certificate.bound
+        assert result.witness_value is not None
+        assert result.witness_value >= certificate.attained - 1e-12
+
+
+@pytest.mark.parametrize("asked", [{"base_rate_tolerance": 0.05}, {"fair": False}])
+@pytest.mark.parametrize("shift", ["general", "sensitive"])
+def test_documents_read_back(shift: Any, asked: dict[str, Any]) -> None:
+    certificate = certify(HARD, 0.5, shift=shift, tol=1e-4, **asked)
+    again = Certificate.from_json(certificate.to_json())
+    assert json.loads(again.to_json()) == json.loads(certificate.to_json())
+    assert again.condition == certificate.condition
+    np.testing.assert_array_equal(again.witness.mass, certificate.witness.mass)
+    curve = certify_curve(HARD, [0.05, 0.3, 0.5], shift=shift, tol=1e-3, **asked)
+    assert verify(curve.to_json()).valid
+    np.testing.assert_array_equal(CertificateCurve.from_json(curve.to_json()).bound, curve.bound)
+
+
+@pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")
+@pytest.mark.parametrize("shift", ["general", "sensitive"])
+@pytest.mark.parametrize("asked", [{"base_rate_tolerance": 0.05}, {"fair": False}])
+def test_samples_are_proved(shift: Any, asked: dict[str, Any]) -> None:
+    rng = np.random.default_rng(4)
+    cell = rng.choice(4, size=500, p=P.ravel())
+    loss = rng.uniform(size=500) < E.ravel()[cell]
+    population = Population.from_losses(loss, cell % 2, sensitive_features=cell // 2, loss_name="zero_one")
+    certificate = certify(population, 0.2, shift=shift, confidence=0.9, **asked)
+    assert verify(certificate.to_json()).valid
+
+
+def edit(shift: str, change: Callable[[Document], object]) -> Any:
+    """Apply a change to a valid document and check it, with the digest made right again."""
+    broken = document(shift)
+    change(broken)
+    broken["digest"] = digest(broken["population"])
+    return verify(broken)
+
+
+def asked(**changes: Any) -> Callable[[Document], object]:
+    return lambda d: d["question"].update(changes)
+
+
+def leaf(d: Document) -> Any:
+    return d["proof"]["leaves"][0]
+
+
+def lower(by: float) -> Callable[[Document], object]:
+    return lambda d: d["claim"].update(bound=d["claim"]["bound"] - by)
+
+
+NOT_PROVED: dict[str, tuple[str, Callable[[Document], object], str]] = {
+    "bound lowered": ("general", lower(1e-9), "exceeds the claimed bound"),
+    "bound far below": ("sensitive", lower(0.1), "is below the attained"),
+    "a wider tolerance": ("general", asked(base_rate_tolerance=0.06), "exceeds the claimed bound"),
+    "no condition": ("general", asked(base_rate_tolerance=None, fair=False), "exceeds the claimed bound"),
+    "a narrower tolerance": ("general", asked(base_rate_tolerance=0.04), "differ by more than the tolerance"),
+    "equal base rates": ("general", asked(base_rate_tolerance=None), "given by its shares, not by masses"),
+    "a larger radius": ("general", asked(rho=0.31), "exceeds the claimed bound"),
+    "a smaller radius": ("general", asked(rho=0.2), "outside the ball"),
+    "a limit on groups": ("general", asked(group_skew=0.01), "skew limit"),
+    "another shift": ("sensitive", asked(shift="general"), ""),
+    "negative lam": ("general", lambda d: leaf(d).update(lam=-1.0), "lam must be"),
+    "a tangent at the border": ("general", lambda d: leaf(d)["centre"].__setitem__(0, 0.0), "shares > 0"),
+    "multipliers below the ceiling": ("general", lambda d: leaf(d)["zeta"][0].__setitem__(0, -1.0), "below its"),
+    "a base below the ceiling": ("general", lambda d: leaf(d).update(base=[0.0, 0.0]), "below its ceiling"),
+    "a leaf left out": ("sensitive", lambda d: d["proof"]["leaves"].pop(), "fewer leaves"),
+    "leaves in another order": ("sensitive", lambda d: d["proof"]["leaves"].reverse(), ""),
+    "a root that leaves out shares": ("sensitive", lambda d: d["proof"].update(floors=[0.1, 0.1]), "leaves out"),
+    "masses that do not add up": ("general", lambda d: d["witness"]["mass"][0].__setitem__(0, 0.9), "add up to one"),
+    "masses of other shares": ("general", lambda d: d["witness"].update(group_mass=[0.5, 0.5]), "does not belong"),
+    "products of the shares": ("general", lambda d: d["witness"].update(mass=None), ""),
+    "attained overstated": (
+        "sensitive",
+        lambda d: d["claim"].update(attained=d["claim"]["attained"] + 2e-7),
+        "less than",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_PROVED)
+def test_not_proved(name: str) -> None:
+    shift, change, reason = NOT_PROVED[name]
+    result = edit(shift, change)
+    assert result.verdict is Verdict.NOT_PROVED, result
+    assert any(reason in r for r in result.reasons), result.reasons
+
+
+MALFORMED: dict[str, Callable[[Document], object]] = {
+    "a tolerance of zero": asked(base_rate_tolerance=0.0),
+    "a tolerance of two": asked(base_rate_tolerance=2.0),
+    "a tolerance without a condition": asked(fair=False),
+    "a limit on labels": asked(label_skew=0.5),
+    "fair as a number": asked(fair=1),
+    "no word on fairness": lambda d: d["question"].pop("fair"),
+    "no masses": lambda d: d["witness"].pop("mass"),
+    "masses of another shape": lambda d: d["witness"]["mass"].pop(),
+    "a leaf without nu": lambda d: leaf(d).pop("nu"),
+    "a leaf with more": lambda d: leaf(d).update(extra=1),
+    "an axis": lambda d: d["proof"].update(axis="group"),
+    "zeta of another shape": lambda d: leaf(d)["zeta"][0].pop(),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed(name: str) -> None:
+    assert edit("general", MALFORMED[name]).verdict is Verdict.NOT_A_CERTIFICATE
+
+
+def test_a_proof_for_equal_base_rates_proves_no_more() -> None:
+    """Neither as it is nor with the condition dropped; but rates that may differ cover equal ones."""
+    equal = json.loads(certify(Population.from_moments(P, E), 0.3).to_json())
+    for change in ({"base_rate_tolerance": 0.05}, {"fair": False}):
+        equal["question"].update(fair=True, base_rate_tolerance=None)
+        equal["question"].update(change)
+        equal["claim"]["bound"] = 0.99
+        result = verify(equal)
+        assert any("for equal base rates" in reason for reason in result.reasons)
+        assert result.checked_bound is None
+    for shift in ("general", "sensitive"):
+        plain = json.loads(certify(Population.from_moments(P, E), 0.3, shift=shift).to_json())
+        near = certify(Population.from_moments(P, E), 0.3, shift=shift, base_rate_tolerance=0.05)
+        plain["proof"] = json.loads(near.to_json())["proof"]
+        plain["claim"]["bound"] = near.bound
+        assert verify(plain).valid
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_mutants(seed: int) -> None:
+    """500 mutants each: no crash, and what is proved is true."""
+    rng = random.Random(seed)  # noqa: S311 (reproducible mutations)
+    original = document("general" if seed % 2 else "sensitive")
+    paths = places(original)
+    proved = 0
+    for _ in range(500):
+        mutant = mutate(original, paths, rng)
+        result = verify(mutant)
+        if not result.valid:
+            assert result.reasons
+            continue
+        proved += 1
+        claim = Certificate.from_json(json.dumps(mutant))
+        if mutant["population"] == original["population"] and mutant["question"] == original["question"]:
+            assert claim.bound >= original["claim"]["attained"]
+            continue
+        question = mutant["question"]
+        truth = certify(
+            claim.population,
+            question["rho"],
+            shift=question["shift"],
+            group_skew=question["group_skew"],
+            fair=question["fair"],
+            base_rate_tolerance=question["base_rate_tolerance"],
+            support=question["support"],
+            empty_cells=question["empty_cells"],
+            tol=1e-4,
+        )
+        assert claim.bound >= truth.attained - 1e-12
+    assert 0 < proved < 300
+
+
+# What is said
+
+
+@pytest.mark.parametrize("shift", ["general", "sensitive"])
+@pytest.mark.parametrize("confidence", [None, 0.9])
+@pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")
+def test_nothing_claims_equal_base_rates(shift: Any, confidence: float | None) -> None:
+    rng = np.random.default_rng(4)
+    cell = rng.choice(4, size=500, p=P.ravel())
+    loss = rng.uniform(size=500) < E.ravel()[cell]
+    population = Population.from_losses(loss, cell % 2, sensitive_features=cell // 2, loss_name="zero_one")
+    for question, words in (
+        ({"base_rate_tolerance": 0.05}, "base rates within 0.05 of each other"),
+        ({"fair": False}, "no condition on base rates"),
+    ):
+        curve = certify_curve(population, [0.2, 0.3], shift=shift, confidence=confidence, **question)
+        first = next(iter(curve))
+        for said in (
+            report(curve),
+            report(first),
+            curve._repr_html_(),
+            first._repr_html_(),
+            repr(first),
+            " ".join(curve.sentences()),
+            " ".join(first.assumptions),
+            " ".join(verify(first.to_json()).checks),
+        ):
+            assert "equal base rates" not in said.replace("Nearly equal base rates", "").lower()
+            assert "same base rates" not in said
+        assert words in report(curve)
+        assert words in curve._repr_html_()

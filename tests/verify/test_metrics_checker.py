@@ -1,0 +1,467 @@
+"""The checker and metrics: every certificate is proved, and no document that claims too much."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairbound import (
+    Certificate,
+    CertificateCurve,
+    Population,
+    SmallCellWarning,
+    Verdict,
+    certify,
+    certify_curve,
+    verify,
+)
+from fairbound.certificate.document import digest
+from fairbound.certificate.statements import certificates
+from tests.metric_oracles import METRICS
+from tests.metric_problems import EXTREME, POSITIVE, named, possible_metrics, random_table, weighted
+from tests.problems import radius, solver
+from tests.verify.test_checker import mutate, places
+
+Document = dict[str, Any]
+
+#: A population of rows, so that finite samples can be asked for too.
+CELLS = [
+    (0, 0, 0, 120),
+    (0, 0, 1, 20),
+    (0, 1, 0, 25),
+    (0, 1, 1, 60),
+    (1, 0, 0, 90),
+    (1, 0, 1, 10),
+    (1, 1, 0, 9),
+    (1, 1, 1, 14),
+]
+ROWS = Population.from_predictions(
+    [y for _, y, _, n in CELLS for _ in range(n)],
+    [d for _, _, d, n in CELLS for _ in range(n)],
+    sensitive_features=[s for s, _, _, n in CELLS for _ in range(n)],
+)
+RHO = radius(ROWS, 0.05)
+
+
+def proved(certificate: Certificate) -> None:
+    """The checker proves a certificate, and about the same bound."""
+    result = verify(certificate.to_json())
+    assert result.valid, (certificate, result.reasons)
+    assert result.checked_bound is not None
+    way = -1.0 if certificate.lower else 1.0
+    assert way * result.checked_bound <= way * certificate.bound
+    assert way * result.checked_bound >= way * certificate.attained - 1e-9
+
+
+def random_certificates(metric: str, count: int, seed: int) -> None:
+    """Check certificates of random problems: all kinds of knowledge, both shifts, limits, hard radii."""
+    rng = np.random.default_rng([seed, METRICS.index(metric)])
+    for _ in range(count):
+        shape = int(rng.integers(2, 4)), int(rng.integers(2, 4))
+        kinds = ["predictions"]
+        if metric in possible_metrics(random_table(rng, 2, 2, "rows")):
+            kinds = ["mean", "variance", "rows", "predictions"]
+        elif shape[1] == 2:
+            kinds = ["mean", "predictions"]
+        kind = str(rng.choice(kinds))
+        population = random_table(rng, *shape, kind)
+        limits: Any = {name: float(rng.uniform()) for name in ("group_skew", "label_skew") if rng.random() < 0.3}
+        rho = min(1.0, radius(population, float(rng.choice([0.0, 1e-6, 1e-3, 0.03, 0.1, 0.3, 0.7, 1.0])), **limits))
+        if kind == "rows" and rng.random() < 0.3:
+            limits["support"] = "observed"
+        shift: Any = rng.choice(["general", "sensitive"])
+        proved(certify(population, rho, shift=shift, tol=1e-3, budget=30, **named(metric), **limits))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_random_certificates_are_proved(metric: str) -> None:
+    random_certificates(metric, 15, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(10))
+@pytest.mark.parametrize("metric", METRICS)
+def test_many_random_certificates_are_proved(metric: str, chunk: int) -> None:
+    random_certificates(metric, 50, 100 + chunk)
+
+
+@pytest.mark.parametrize("shift", ["general", "sensitive"])
+@pytest.mark.parametrize("name", EXTREME)
+def test_extreme_certificates_are_proved(name: str, shift: Any) -> None:
+    population = EXTREME[name]
+    more: Any = {"empty_cells": "ceiling"} if shift == "sensitive" else {}
+    rhos = [min(1.0, radius(population, excess)) for excess in (1e-6, 0.02, 0.9, 1.0)]
+    for metric in METRICS:
+        if name == "an absent label" and metric == "cell_loss":
+            continue
+        curve = certify_curve(population, rhos, shift=shift, tol=1e-3, budget=30, **named(metric), **more)
+        result = verify(curve.to_json())
+        assert result.valid, (metric, result.reasons)
+
+
+@cache
+def text(metric: str, shift: Any = "general", confidence: float | None = None, curve: bool = False) -> str:
+    """Return a valid document."""
+    asked: Any = {"shift": shift, "confidence": confidence, "tol": 1e-4, "budget": 40, **named(metric)}
+    return certify_curve(ROWS, [RHO, RHO + 0.05], **asked).to_json() if curve else certify(ROWS, RHO, **asked).to_json()
+
+
+def document(*which: Any, **more: Any) -> Document:
+    """Return a fresh copy of a valid document."""
+    found: Document = json.loads(text(*which, **more))
+    return found
+
+
+@pytest.mark.parametrize("curve", [False, True])
+@pytest.mark.parametrize("confidence", [None, 0.9])
+@pytest.mark.parametrize("metric", METRICS)
+def test_documents_read_back(metric: str, confidence: float | None, curve: bool) -> None:
+    written = text(metric, confidence=confidence, curve=curve)
+    assert verify(written).valid
+    again = (CertificateCurve if curve else Certificate).from_json(written)
+    assert json.loads(again.to_json()) == json.loads(written)
+    wrong = Certificate if curve else CertificateCurve
+    with pytest.raises(ValueError, match="use"):
+        wrong.from_json(written)
+
+
+Change = Callable[[Document], object]
+
+
+def points(d: Document) -> Any:
+    return d["points"]
+
+
+def statements(d: Document, point: int = 0) -> Any:
+    return d["points"][point]["statements"]
+
+
+def leading(d: Document, point: int = 0) -> int:
+    """Return the number of the statement with the worst bound."""
+    bounds = [s["claim"]["bound"] for s in statements(d, point)]
+    return int(np.argmin(bounds) if statements(d)[0]["question"]["objective"]["ratio"] else np.argmax(bounds))
+
+
+def better(by: float, *, everywhere: bool = True) -> Change:
+    """Claim more than is proved, of the metric and (if ``everywhere``) of the statement that leads."""
+
+    def change(d: Document) -> None:
+        sign = 1.0 if statements(d)[0]["question"]["objective"]["ratio"] else -1.0
+        claims = [d["points"][0]["claim"]]
+        if everywhere:
+            claims.append(statements(d)[leading(d)]["claim"])
+        for claim in claims:
+            claim["bound"] += sign * by
+
+    return change
+
+
+def repeat_the_easier(point: int) -> Change:
+    """Put the statement that is easier in the place of the one that leads."""
+
+    def change(d: Document) -> None:
+        hard = leading(d, point)
+        easy = next(n for n in range(len(statements(d, point))) if n != hard)
+        statements(d, point)[hard] = copy.deepcopy(statements(d, point)[easy])
+        d["points"][point]["claim"] = dict(statements(d, point)[easy]["claim"])
+
+    return change
+
+
+def drop(d: Document) -> None:
+    """Leave a statement out of every point."""
+    number = leading(d)
+    d["sampling"].pop(number)
+    for point in points(d):
+        point["statements"].pop(number)
+        worst = max(point["statements"], key=lambda s: s["claim"]["bound"])
+        point["claim"] = dict(worst["claim"])
+
+
+def swap(d: Document) -> None:
+    d["sampling"].reverse()
+    for point in points(d):
+        point["statements"].reverse()
+
+
+def objective(**fields: Any) -> Change:
+    return lambda d: [s["question"]["objective"].update(fields) for s in statements(d)]
+
+
+def exchange(d: Document) -> None:
+    for statement in statements(d):
+        about = statement["question"]["objective"]
+        about["plus"], about["minus"] = about["minus"], about["plus"]
+
+
+def theta(d: Document, change: Callable[[Any], Any]) -> None:
+    for statement in statements(d):
+        statement["proof"]["theta"] = [
+            [[[change(v) for v in row] for row in table] for table in piece] for piece in statement["proof"]["theta"]
+        ]
+
+
+def question(**fields: Any) -> Change:
+    return lambda d: [s["question"].update(fields) for point in points(d) for s in point["statements"]]
+
+
+def first_proof(d: Document) -> Any:
+    return statements(d)[0]["proof"]
+
+
+#: What a proof has of every piece.
+PIECES = ("theta", "group_mu", "label_mu", "omega")
+
+PAIRS = "demographic_parity_difference"
+ODDS = "true_positive_rate_difference"
+RATIO = "demographic_parity_ratio"
+
+NOT_PROVED: dict[str, tuple[str, Change, str]] = {
+    "bound lowered by 1e-3": (PAIRS, better(1e-3), "the multipliers prove only"),
+    "bound lowered by 1e-6": (PAIRS, better(1e-6), "the multipliers prove only"),
+    "bound of the metric alone lowered": (PAIRS, better(1e-9, everywhere=False), "does not follow"),
+    "odds lowered by 1e-3": (ODDS, better(1e-3), " only "),
+    "odds lowered by 2e-4": (ODDS, better(2e-4), " only "),
+    "ratio raised by 1e-3": (RATIO, better(1e-3), "left over"),
+    "ratio raised by 2e-4": (RATIO, better(2e-4), "left over"),
+    "ratio of the metric alone raised": (RATIO, better(1e-9, everywhere=False), "does not follow"),
+    "a statement left out": (PAIRS, drop, "are not those that the metric is made of"),
+    "statements in another order": (PAIRS, swap, "are not those that the metric is made of"),
+    "the easier statement twice": (PAIRS, repeat_the_easier(0), "are not those that the metric is made of"),
+    "another metric": (PAIRS, lambda d: d["metric"].update(name="selection_rate"), "are not those"),
+    "an unknown metric": (PAIRS, lambda d: d["metric"].update(name="fairness"), "cannot be asked"),
+    "a group for pairs": (PAIRS, lambda d: d["metric"].update(group=0), "cannot be asked"),
+    "an unknown group": ("selection_rate", lambda d: d["metric"].update(group="x"), "cannot be asked"),
+    "one group instead of all": ("selection_rate", lambda d: d["metric"].update(group=0), "are not those"),
+    "losses called selections": ("group_loss", lambda d: d["metric"].update(name="selection_rate"), "cannot be asked"),
+    "exchanged groups": (PAIRS, exchange, "are not those that the metric is made of"),
+    "a group that does not exist": (PAIRS, objective(plus=7), "do not exist"),
+    "a label that does not exist": (PAIRS, objective(label=7), "do not exist"),
+    "a group compared with itself": (PAIRS, objective(plus=1, minus=1), "with itself"),
+    "a difference for a ratio": (RATIO, objective(ratio=False), "are not those"),
+    "a ratio for a difference": (PAIRS, objective(ratio=True), "are not those"),
+    "of all rows instead of a label's": (ODDS, objective(label=None), "are not those"),
+    "of other rows than the label's": (ODDS, objective(inside=False), "are not those"),
+    "multipliers below the ceiling": (PAIRS, lambda d: theta(d, lambda v: v - 3.0), "below its ceiling"),
+    "all multipliers zero": (PAIRS, lambda d: theta(d, lambda v: 0.0), "below its ceiling"),
+    "huge multipliers": (PAIRS, lambda d: theta(d, lambda v: v + 1e9), " only "),
+    "a first cut above zero": (ODDS, lambda d: first_proof(d)["cuts"].__setitem__(0, 1e-9), "leave out shares"),
+    "a last cut below one": (ODDS, lambda d: first_proof(d)["cuts"].__setitem__(-1, 1 - 1e-9), "leave out shares"),
+    "cuts that go back": (ODDS, lambda d: first_proof(d)["cuts"].reverse(), "must increase"),
+    "a cut left out": (ODDS, lambda d: first_proof(d)["cuts"].pop(2), "must increase"),
+    "a piece left out": (ODDS, lambda d: [first_proof(d)[key].pop(2) for key in PIECES], "one more of them"),
+    "a cut and a piece left out": (
+        ODDS,
+        lambda d: [first_proof(d)[key].pop() for key in ("cuts", *PIECES)],
+        "leave out shares",
+    ),
+    "no pieces": (ODDS, lambda d: first_proof(d).update(cuts=[], **{key: [] for key in PIECES}), "must increase"),
+    "limits that are not there": (PAIRS, lambda d: first_proof(d).update(label_mu=[1.0]), "proof.label_mu"),
+    "one end of a piece": (ODDS, lambda d: first_proof(d)["theta"][0].pop(), "2 sets of multipliers"),
+    "cuts where there are none": (PAIRS, lambda d: first_proof(d).update(cuts=[0.5], omega=[[0.0, 0.0]]), "no cuts"),
+    "an omega where there are no cuts": (PAIRS, lambda d: first_proof(d).update(omega=[[0.0, 0.0]]), "proof.omega"),
+    "no omega": (ODDS, lambda d: first_proof(d)["omega"].pop(), "proof.omega"),
+    "pieces in another order": (ODDS, lambda d: first_proof(d)["theta"].reverse(), ""),
+    "a proof of the loss": (PAIRS, lambda d: statements(d)[0].update(proof=_tangent()), "proof lacks theta"),
+    "larger radius": (PAIRS, question(rho=RHO + 0.01), " only "),
+    "smaller radius": (PAIRS, question(rho=RHO - 0.01), "outside the ball"),
+    "radii that differ": (PAIRS, lambda d: statements(d)[0]["question"].update(rho=RHO + 1e-9), "one radius"),
+    "shifts that differ": (
+        PAIRS,
+        lambda d: statements(d)[0]["question"].update(shift="sensitive"),
+        "one question",
+    ),
+    "limits that differ": (PAIRS, lambda d: statements(d)[0]["question"].update(group_skew=1.0), "one question"),
+    "attained overstated": (
+        PAIRS,
+        lambda d: d["points"][0]["claim"].update(attained=d["points"][0]["claim"]["attained"] + 1e-9),
+        "not that of any statement",
+    ),
+    "attained understated": (PAIRS, lambda d: d["points"][0]["claim"].update(attained=-1.0), "not that of any"),
+    "a witness too far": (PAIRS, lambda d: statements(d)[0]["witness"].update(group_mass=[0.001, 0.999]), ""),
+    "a witness without a group": (PAIRS, lambda d: statements(d)[0]["witness"].update(group_mass=[0, 1]), "no mass"),
+    "a confidence out of nothing": (PAIRS, lambda d: d.update(confidence=0.95), "know nothing of a sample"),
+    "another positive label": (ODDS, lambda d: d["population"].update(positive=0), "are not those"),
+    "more rows selected": (
+        PAIRS,
+        lambda d: d["population"]["knowledge"]["cells"][0][0].__setitem__(0, [1.0, 1.0, 1e3, 0]),
+        "",
+    ),
+}
+
+
+def _tangent() -> Any:
+    return json.loads(certify(ROWS, RHO).to_json())["proof"]
+
+
+@pytest.mark.parametrize("name", NOT_PROVED)
+def test_not_proved(name: str) -> None:
+    metric, change, reason = NOT_PROVED[name]
+    broken = document(metric)
+    change(broken)
+    broken["digest"] = digest(broken["population"])
+    result = verify(broken)
+    assert result.verdict is not Verdict.PROVED, result
+    assert any(reason in r for r in result.reasons), result.reasons
+
+
+@pytest.mark.parametrize("point", [0, 1])
+@pytest.mark.parametrize("metric", [PAIRS, ODDS, RATIO, "group_loss", "cell_loss"])
+def test_no_radius_of_a_curve_may_speak_of_something_else(metric: str, point: int) -> None:
+    broken = document(metric, curve=True)
+    repeat_the_easier(point)(broken)
+    result = verify(broken)
+    assert not result.valid
+    assert any("share one question, but their objective differs" in r for r in result.reasons)
+
+
+def counts(d: Document) -> Any:
+    return d["sampling"][0]["counts"]
+
+
+SAMPLED: dict[str, tuple[Change, str]] = {
+    "confidence raised": (lambda d: d.update(confidence=0.91), "at the claimed confidence"),
+    "all confidences raised": (
+        lambda d: (d.update(confidence=0.99), question(confidence=0.995)(d)),
+        "",
+    ),
+    "no confidence claimed": (lambda d: d.update(confidence=None), "know nothing of a sample"),
+    "a statement more certain": (lambda d: statements(d)[0]["question"].update(confidence=0.99), "one question"),
+    "counts changed": (lambda d: counts(d)[0][0].reverse(), "not those of the population's rows"),
+    "a row more": (lambda d: counts(d)[0][0].__setitem__(0, counts(d)[0][0][0] + 1), "not those of the population"),
+    "affinity raised": (
+        lambda d: [s.update(affinity=s["affinity"] + 1e-6) for s in d["sampling"]],
+        "proves only an affinity",
+    ),
+    "the other statement's sample": (lambda d: d["sampling"].reverse(), ""),
+    "the sample itself for its stand-in": (
+        lambda d: [s.update(knowledge=d["population"]["knowledge"], affinity=1.0) for s in d["sampling"]],
+        "",
+    ),
+    "an unknown region": (lambda d: d["sampling"][0].update(region="mine"), "not known to the checker"),
+    "bound lowered": (better(1e-6), " only "),
+}
+
+
+@pytest.mark.parametrize("shift", ["general", "sensitive"])
+@pytest.mark.parametrize("name", SAMPLED)
+def test_samples_not_proved(name: str, shift: Any) -> None:
+    change, reason = SAMPLED[name]
+    broken = document(PAIRS, shift, 0.9)
+    change(broken)
+    result = verify(broken)
+    assert not result.valid, result
+    assert any(reason in r for r in result.reasons), result.reasons
+
+
+def test_a_confidence_is_divided() -> None:
+    """The error probabilities of all statements add up to at most that of the whole, for any confidence."""
+    for confidence in (0.05, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99, 1 - 1e-6):
+        for metric in (PAIRS, "equalized_odds_difference", "selection_rate", "cell_loss"):
+            found = certify(ROWS, 0.6, confidence=confidence, tol=1e-2, budget=4, **named(metric))
+            assert verify(found.to_json()).valid
+            assert found.confidence == confidence
+
+
+def is_true_of_itself(mutant: Document) -> None:
+    """A mutant that is proved is a claim about its own population and question: certify that anew."""
+    written, curve = json.dumps(mutant), mutant["format"].endswith("curve")
+    claims = [*CertificateCurve.from_json(written)] if curve else [Certificate.from_json(written)]
+    for claim in claims:
+        way = -1.0 if claim.lower else 1.0
+        for one in claim.comparisons:
+            asked = solver(
+                claim.population,
+                objective=one.objective,
+                shift=one.shift,
+                group_skew=one.group_skew,
+                label_skew=one.label_skew,
+                support=one.support,
+                empty_cells=one.empty_cells,
+                fair=one.fair,
+                base_rate_tolerance=one.base_rate_tolerance,
+                confidence=one.confidence,
+                region=one.region or "auto",
+                tol=1e-3,
+                budget=20,
+            )
+            if one.rho >= asked.distance:
+                truth = certificates(asked, np.array([one.rho]))[0].attained
+                assert way * min(one.bound, claim.bound, key=lambda v: way * v) >= way * truth - 1e-12
+
+
+def check_mutants(original: Document, rng: random.Random) -> None:
+    """Change a document at random: no crash, and what is proved is true."""
+    paths = places(original)
+    valid = 0
+    for _ in range(150):
+        mutant = mutate(original, paths, rng)
+        result = verify(mutant)
+        assert result.valid or result.reasons
+        if result.valid:
+            valid += 1
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SmallCellWarning)
+                is_true_of_itself(mutant)
+    assert 0 < valid < 150
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_mutants(metric: str) -> None:
+    """No crash, and what is proved is true."""
+    rng = random.Random(metric)  # noqa: S311 (reproducible mutations)
+    number = METRICS.index(metric)
+    original = document(metric, "sensitive" if number % 3 else "general", 0.9 if number % 2 else None, number % 4 == 0)
+    check_mutants(original, rng)
+
+
+def test_infinite_ceilings_are_proved() -> None:
+    rng = np.random.default_rng(6)
+    group, label = rng.integers(0, 2, 100), rng.integers(0, 2, 100)
+    population = Population.from_losses(rng.exponential(1.0 + group), label, sensitive_features=group, ceiling=np.inf)
+    for metric in ("group_loss", "group_loss_difference", "cell_loss"):
+        for more in ({"shift": "sensitive"}, {"support": "observed"}):
+            asked: Any = {"metric": metric, "tol": 1e-3, **more}
+            assert verify(certify(population, 0.2, **asked).to_json()).valid
+
+
+def test_bins_are_proved() -> None:
+    rng = np.random.default_rng(8)
+    group, label = rng.integers(0, 2, 20_000), rng.integers(0, 2, 20_000)
+    population = Population.from_losses(rng.beta(1 + group, 3 - label), label, sensitive_features=group)
+    for shift in ("general", "sensitive"):
+        asked: Any = {"metric": "group_loss_difference", "shift": shift}
+        assert verify(certify(population, 0.1, **asked).to_json()).valid
+
+
+@pytest.mark.parametrize("shift", ["general", "sensitive"])
+def test_worst_cases_leave_some_of_every_group(shift: Any) -> None:
+    """Few rows say so little that anything is possible; the nearest distribution of equal base rates has one group."""
+    tiny = Population.from_predictions([0, 1, 0], [0, 0, 1], sensitive_features=list("aba"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SmallCellWarning)
+        for metric in ("group_loss_difference", PAIRS, "group_loss", "selection_rate"):
+            for region in ("sphere", "hoeffding"):
+                asked: Any = {"shift": shift, "confidence": 0.9, "region": region, "tol": 1e-3, **named(metric)}
+                found = certify(tiny, 0.2, **asked)
+                assert all((c.witness.group_mass > 0).all() for c in found.comparisons)
+                proved(found)
+
+
+def test_positive_label_of_three_is_checked() -> None:
+    population = weighted([[40, 10, 20], [30, 20, 5]], [[0.1, 0.6, 0.2], [0.05, 0.5, 0.1]])
+    rho = radius(population, 0.05)
+    broken = json.loads(certify(population, rho, tol=1e-3, **named("equalized_odds_difference")).to_json())
+    assert verify(broken).valid
+    assert broken["population"]["positive"] == POSITIVE
+    broken["population"]["positive"] = 3
+    broken["digest"] = digest(broken["population"])
+    assert any("cannot be asked" in r for r in verify(broken).reasons)
