@@ -421,5 +421,6 @@ TEXTS: dict[str, Callable[[int], str]] = {
 
 def population_of_names(count: int, first: Any = 0) -> str:
     """Write many names, and hardly anything else."""
-    known = {**population(2, 2), "groups": [first, *range(1, count)]}
-    return certificate(known, question(), tangent(2, 2))
+    document = json.loads(certificate(population(2, 2), question(), tangent(2, 2)))
+    document["population"]["groups"] = [first, *range(1, count)]
+    return json.dumps(document, separators=(",", ":"))

@@ -5,6 +5,8 @@ Standard library and python-flint; it imports nothing of the rest. ``fairbound.v
 function :func:`fairbound.verify.verdict.verify`: a package and a function of one name would hide each other.
 """
 
+from __future__ import annotations
+
 import sys
 from types import ModuleType
 from typing import Any

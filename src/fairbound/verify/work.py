@@ -29,8 +29,8 @@ AT_ATOM = {
     "conditional": 0.55,
     "rates_means": 0.55,
     "rates": 1.6,
-    "divergence_partition": 1.6,
-    "mean_partition": 1.6,
+    "divergence_partition": 1.8,
+    "mean_partition": 1.8,
     "difference_partition": 3.2,
 }
 
@@ -75,7 +75,7 @@ def _one(document: dict[str, Any], bins: int) -> float:
     shares = AT_LIMIT * limits + AT_SHARE * skewed
     build = BEGIN + CELL * cells + BIN * bins + LIMIT * limits
     if question["objective"] is not None:
-        build *= COMPARED
+        build *= 2 * COMPARED if question["objective"]["ratio"] else COMPARED  # for the bound, and what is attained
     once = AT_CELL * cells + AT_ATOM.get(proof["kind"], 0.35) * atoms
     if proof["kind"] in {"tangent", "divergence_single", "mean_single"}:
         return build + 2 * once + shares
