@@ -15,13 +15,13 @@ import sys
 import time
 from collections.abc import Callable
 
-from fairbound.checker_sampling import MOST_DRAWS
-from fairbound.strict import MalformedError
 from tests.hostile import FAMILIES, MEGABYTE, TEXTS
 
 from benchmarks.table import Table, note, seconds
 from fairbound import verify
 from fairbound.verify.reading import read_whole
+from fairbound.verify.sampling import MOST_DRAWS
+from fairbound.verify.strict import MalformedError
 from fairbound.verify.work import MOST_WORK, UNIT_SECONDS, work_of
 
 #: What a check may take.

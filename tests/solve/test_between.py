@@ -36,8 +36,8 @@ def test_values() -> None:
 
 def test_names_are_matched() -> None:
     first = Population.from_moments(P, E, groups=["a", "b"], labels=["no", "yes"])
-    turned = Population.from_moments(OTHER[::-1, ::-1], E, groups=["b", "a"], labels=["yes", "no"])
-    assert divergence_between(first, turned) == pytest.approx(divergence_between(FIRST, SECOND))
+    is_transposed = Population.from_moments(OTHER[::-1, ::-1], E, groups=["b", "a"], labels=["yes", "no"])
+    assert divergence_between(first, is_transposed) == pytest.approx(divergence_between(FIRST, SECOND))
     with pytest.raises(InputError, match="differ in their groups: 'a', 'b', 0, 1"):
         divergence_between(first, SECOND)
     with pytest.raises(InputError, match="second must be a Population"):

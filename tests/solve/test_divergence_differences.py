@@ -115,16 +115,16 @@ def test_groups_that_can_be_emptied(name: DivergenceName) -> None:
 def test_forged_differences_are_refused() -> None:
     for name in NAMES:
         text = certify(MEAN, RADIUS[name], divergence=name, metric="group_loss_difference").to_json()
-        low, far, turned, axis = (json.loads(text) for _ in range(4))
+        low, far, is_transposed, axis = (json.loads(text) for _ in range(4))
         for forged in (low["points"][0], *statements(low)):
             forged["claim"] = {key: value - 1e-3 for key, value in forged["claim"].items()}
         for forged in statements(far):
             forged["question"]["rho"] *= 0.8
-        worst = int(np.argmax([s["claim"]["bound"] for s in statements(turned)]))
-        for leaf in statements(turned)[worst]["proof"]["leaves"]:
+        worst = int(np.argmax([s["claim"]["bound"] for s in statements(is_transposed)]))
+        for leaf in statements(is_transposed)[worst]["proof"]["leaves"]:
             leaf["minus_relaxed"] = not leaf["minus_relaxed"]
         statements(axis)[worst]["proof"]["axis"] = "label"
-        for forged in (low, far, turned, axis):
+        for forged in (low, far, is_transposed, axis):
             result = verify(forged)
             assert not result.valid
             assert result.reasons

@@ -265,8 +265,8 @@ def test_names_and_order_do_not_matter(name: DivergenceName) -> None:
     mass, mean = population.mass[groups][:, labels], population.mean[groups][:, labels]
     moved = Population.from_moments(mass, mean, groups=["x", "y", "z"])
     assert certify(moved, rho, divergence=name).bound == pytest.approx(bound, abs=2e-6)
-    turned = Population.from_moments(population.mass.T, population.mean.T)
-    assert certify(turned, rho, divergence=name).bound == pytest.approx(bound, abs=2e-6)
+    is_transposed = Population.from_moments(population.mass.T, population.mean.T)
+    assert certify(is_transposed, rho, divergence=name).bound == pytest.approx(bound, abs=2e-6)
     larger = Population.from_moments(population.mass, 3.0 * population.mean, ceiling=3.0)
     assert certify(larger, rho, divergence=name, tol=3e-6).bound == pytest.approx(3 * bound, abs=6e-6)
 

@@ -229,7 +229,7 @@ def test_the_mirrored_region_is_that_of_mirrored_counts() -> None:
     found = Sphere(intervals=3).surrogate(losses, 0.9, "general", SECOND)
     assert found.sample is not None
     counts = found.sample.counts
-    turned = np.where(SECOND[..., None], counts[..., ::-1], counts).reshape(4, -1)
-    assert found.affinity == least_affinity_of_classes(turned, 1 - 0.9)
+    is_transposed = np.where(SECOND[..., None], counts[..., ::-1], counts).reshape(4, -1)
+    assert found.affinity == least_affinity_of_classes(is_transposed, 1 - 0.9)
     assert found.affinity != least_affinity_of_classes(found.sample.by_cell, 1 - 0.9)
     assert found.population.mean == pytest.approx(losses.mean, abs=0.02)

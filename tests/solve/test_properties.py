@@ -50,8 +50,8 @@ def test_names_and_order_do_not_matter(question: Question, shift: Any, seed: int
     rho = radius(plain, 0.1)
     first = certify(plain, rho, shift=shift, tol=1e-4)
     moved = certify(Population.from_moments(mass[rows][:, columns], mean[rows][:, columns]), rho, shift=shift, tol=1e-4)
-    turned = certify(Population.from_moments(mass.T, mean.T), rho, shift=shift, tol=1e-4)
-    for other in (moved, turned):
+    is_transposed = certify(Population.from_moments(mass.T, mean.T), rho, shift=shift, tol=1e-4)
+    for other in (moved, is_transposed):
         assert other.attained <= first.bound + 1e-12
         assert first.attained <= other.bound + 1e-12
         assert abs(first.bound - other.bound) <= 1e-4

@@ -494,10 +494,10 @@ def test_no_order_of_rows_or_names_chooses_the_random_numbers() -> None:
     losses = rng.random(300)
     population = Population.from_losses(losses, label, sensitive_features=group, ceiling=1.0)
     found = drawn(population, 3, 0).counts
-    turned = Population.from_losses(
+    transposed_ = Population.from_losses(
         losses[::-1], label[::-1], sensitive_features=group[::-1], ceiling=1.0, groups=[1, 0], labels=[2, 0, 1]
     )
-    assert drawn(turned, 3, 0).counts.tolist() == found[::-1][:, [2, 0, 1]].tolist()
+    assert drawn(transposed_, 3, 0).counts.tolist() == found[::-1][:, [2, 0, 1]].tolist()
     document = json.loads(certify(population, 0.2, confidence=0.9).to_json())
     for row in document["population"]["knowledge"]["cells"]:
         for cell in row:

@@ -75,7 +75,7 @@ class MetricStatements:
         if self.divergence is not HELLINGER:
             return self._one_by_one(rhos, target)
         found: dict[int, list[Answer]] = {}
-        known = np.full(len(rhos), -np.inf)
+        incumbent = np.full(len(rhos), -np.inf)
         kinds = list(dict.fromkeys(part.objective.label if part.objective else None for part in self.parts))
         kinds.sort(key=lambda label: 0.0 if label is None else float(self.parts[0].population.mass[:, label].min()))
         for kind in kinds:
@@ -83,20 +83,22 @@ class MetricStatements:
             first = self.parts[same[0]]
             asked = [self.parts[n].compared for n in same]
             radii = [self.parts[n].radii(rhos) for n in same]
-            for n, answers in zip(same, compare(asked, radii, first.question.tol, first.budget, known), strict=True):
+            for n, answers in zip(
+                same, compare(asked, radii, first.question.tol, first.budget, incumbent), strict=True
+            ):
                 found[n] = answers
                 if not self.lower:
-                    known = np.maximum(known, [answer.witness.loss for answer in answers])
+                    incumbent = np.maximum(incumbent, [answer.witness.loss for answer in answers])
         return [tuple(found[n][index] for n in range(len(self.parts))) for index in range(len(rhos))]
 
     def _one_by_one(self, rhos: Floats, target: float | None) -> list[tuple[Answer, ...]]:
         """Solve one objective after the other, the likely worst first: the others need not be bounded as closely."""
         found: dict[int, list[Answer]] = {}
-        known = np.full(len(rhos), -np.inf)
+        incumbent = np.full(len(rhos), -np.inf)
         on_data = [value_on_data(part.population, part.objective) for part in self.parts if part.objective]
         for n in np.argsort(-np.array(on_data), kind="stable").tolist():
-            found[n] = self.parts[n].answers(rhos, target, known)
-            known = np.maximum(known, [answer.witness.loss for answer in found[n]])
+            found[n] = self.parts[n].answers(rhos, target, incumbent)
+            incumbent = np.maximum(incumbent, [answer.witness.loss for answer in found[n]])
         return [tuple(found[n][index] for n in range(len(self.parts))) for index in range(len(rhos))]
 
     def certificates(self, rhos: Floats) -> list[Certificate]:

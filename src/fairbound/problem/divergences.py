@@ -4,7 +4,7 @@ Besides the Hellinger distance, which has an engine of its own, three f-divergen
 
     D_f(Q || P) = sum p f(q / p) + f'(inf) · (mass of Q outside P's support)
 
-are known. What a bound needs of them is the conjugate of ``lam f``, written as ``g(z) - rest · lam`` with ``g >= 0``
+are known. What a bound needs of them is the conjugate of ``lam f``, written as ``g(z) - offset · lam`` with ``g >= 0``
 (docs/theory.md, section 11). This is the one place that knows the words for all four.
 """
 
@@ -39,17 +39,17 @@ class Divergence:
         What sentences call it.
     most
         The largest radius that means anything.
-    escape
+    slope_at_infinity
         ``f'(inf)``: what a unit of Q's mass outside P's support costs.
-    rest
-        The conjugate of ``lam f`` is nowhere below ``-rest · lam``.
+    conjugate_offset
+        The conjugate of ``lam f`` is nowhere below ``-conjugate_offset · lam``.
     """
 
     name: str
     words: str
     most: float
-    escape: float
-    rest: float
+    slope_at_infinity: float
+    conjugate_offset: float
 
     @property
     def meaning(self) -> str:
@@ -61,7 +61,7 @@ class Divergence:
     @property
     def escapes(self) -> bool:
         """Whether Q may put mass where P has none."""
-        return math.isfinite(self.escape)
+        return math.isfinite(self.slope_at_infinity)
 
     @property
     def _without_formula(self) -> TypeError:
@@ -80,7 +80,7 @@ class Divergence:
         """Return ``g'(z)``, the density ratio of the worst Q: only of those that do not jump."""
         raise self._without_formula
 
-    def grown(self, z: Floats, lam: Floats) -> Floats:
+    def conjugate(self, z: Floats, lam: Floats) -> Floats:
         """Return ``g(z)``, an upper bound of it: ``z`` is one already, and rounding cannot lower it."""
         raise self._without_formula
 
@@ -100,7 +100,7 @@ class TotalVariation(Divergence):
         """Return ``t``: at most that."""
         return ratio
 
-    def grown(self, z: Floats, lam: Floats) -> Floats:
+    def conjugate(self, z: Floats, lam: Floats) -> Floats:
         """Return ``max(z, 0)``."""
         return np.maximum(z, 0.0)
 
@@ -124,7 +124,7 @@ class KullbackLeibler(Divergence):
         """Return ``exp(z / lam)``."""
         return np.exp(np.minimum(z / lam, LARGEST_EXPONENT))
 
-    def grown(self, z: Floats, lam: Floats) -> Floats:
+    def conjugate(self, z: Floats, lam: Floats) -> Floats:
         """Return ``lam exp(z / lam)``."""
         exponent = z / lam
         exponent = exponent + margin(np.abs(exponent), 2)
@@ -147,7 +147,7 @@ class ChiSquared(Divergence):
         """Return ``max(0, 1 + z / (2 lam))``."""
         return np.maximum(0.0, 1.0 + z / (2.0 * lam))
 
-    def grown(self, z: Floats, lam: Floats) -> Floats:
+    def conjugate(self, z: Floats, lam: Floats) -> Floats:
         """Return ``max(z + 2 lam, 0)^2 / (4 lam)``."""
         above = z + 2.0 * lam
         above = np.maximum(above + margin(np.abs(z) + 2.0 * lam, 2), 0.0)

@@ -162,11 +162,11 @@ class _LinearProgram:
         local[..., c] = 0.0
         return local, np.full((n, c), low)
 
-    def inner(self, local: Floats, glob: Floats) -> Floats:
+    def inner(self, local: Floats, shared: Floats) -> Floats:
         """No inner variables: a constant."""
-        return np.ones((len(glob), 1))
+        return np.ones((len(shared), 1))
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+    def derivatives(self, local: Floats, shared: Floats, inner: Floats) -> Derivatives:
         """Differentiate ``sum value r + sum_s nu_s (1 - sum_y r_sy)``."""
         n, s, c = self.value.shape
         gradient = np.empty_like(local)
@@ -181,9 +181,9 @@ class _LinearProgram:
         """No inner variables."""
         return np.zeros_like(at[2])
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:
+    def settled(self, local: Floats, shared: Floats) -> Booleans:
         """Go on to the end."""
-        return np.zeros(len(glob), dtype=bool)
+        return np.zeros(len(shared), dtype=bool)
 
     def take(self, index: Integers) -> _LinearProgram:
         """Select problems."""

@@ -125,7 +125,7 @@ def _distance(divergence: Divergence, p: Floats, q: Floats) -> float:
     some = p > 0
     inner = float(np.where(some, p * divergence.cost(q / np.where(some, p, 1.0)), 0.0).sum())
     stray = float(np.where(some, 0.0, q).sum())
-    return inner + (divergence.escape * stray if stray > 0 else 0.0)
+    return inner + (divergence.slope_at_infinity * stray if stray > 0 else 0.0)
 
 
 def _check_population(name: str, population: object) -> None:

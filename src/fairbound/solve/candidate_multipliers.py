@@ -34,7 +34,7 @@ class Offers:
     """Multipliers for jobs: of problem ``which`` at each radius, with values of the size ``scale``."""
 
     problems: Sequence[Problem]
-    which: Integers
+    problem_index: Integers
     rho: Floats
     scale: float
 
@@ -60,9 +60,9 @@ class Offers:
         The largest of these terms counts, so an error in theta would otherwise enter the bound at first order. Also
         return the multiplier of the ball that belongs to them.
         """
-        theta, lam, which = theta.copy(), least_affinity(self.rho[job]), self.which[job]
+        theta, lam, problem_index = theta.copy(), least_affinity(self.rho[job]), self.problem_index[job]
         for number, problem in enumerate(self.problems):
-            here = np.flatnonzero(which == number)
+            here = np.flatnonzero(problem_index == number)
             atoms, weight = problem.upper, problem.part_share(share[here])[:, None]
             found = np.maximum(theta[here], problem.ceiling + 1e-9 * self.scale)
             for _ in range(BALANCINGS):
@@ -81,7 +81,7 @@ class Offers:
     def _steady(self, chosen: slice, nodes: Nodes, pair: Integers, cut: Intervals, parent: Integers) -> Multipliers:
         """Bring the multipliers at both ends to the size and the levels of the ``chosen`` end, or of their mean."""
         job, share, theta, k = nodes.job[pair[:, 0]], nodes.share[pair], nodes.theta[pair], nodes.group_share[pair]
-        least = self.ceilings[self.which[job]][:, None]
+        least = self.ceilings[self.problem_index[job]][:, None]
         part = self.problems[0].part_share(share.ravel()).reshape(*share.shape, -1)
         lam = np.maximum(nodes.lam[pair], 1e-9 * self.scale)
         size = (lam[:, chosen].mean(axis=1, keepdims=True) / lam)[..., None]
@@ -98,13 +98,13 @@ class Offers:
 
     def _lowered(self, job: Integers, theta: Floats, part: Floats, weight: Floats, fall: Floats) -> Floats:
         """Let the sums over the groups fall by ``fall`` (N, 2, C); what is at its ceiling stays there."""
-        which = self.which[job]
-        least = self.ceilings[which][:, None] + HELD * self.scale
+        problem_index = self.problem_index[job]
+        least = self.ceilings[problem_index][:, None] + HELD * self.scale
         steady = theta - weight * fall[:, :, None]
         held: Booleans = np.logical_or.reduce(np.minimum(theta, steady) <= least, axis=1)
         some = held.any(axis=(1, 2))
         for number, problem in enumerate(self.problems if some.any() else ()):
-            here = np.flatnonzero((which == number) & some)
+            here = np.flatnonzero((problem_index == number) & some)
             for end in (0, 1) if len(here) else ():
                 old = theta[here, end]
                 steady[here, end] = rearranged(problem, old, part[here, end], held[here], fall[here, end])
@@ -133,6 +133,6 @@ class Offers:
 
     def _plain_within(self, nodes: Nodes, pair: Integers, cut: Intervals, parent: Integers) -> Multipliers:
         """Take the ceilings, and what limits on labels do at the ends."""
-        theta = np.repeat(self.ceilings[self.which[nodes.job[pair[:, 0]]]][:, None], 2, axis=1)
+        theta = np.repeat(self.ceilings[self.problem_index[nodes.job[pair[:, 0]]]][:, None], 2, axis=1)
         label_mu, omega = (array[pair].mean(axis=1) for array in (nodes.label_mu, nodes.omega))
         return Multipliers(theta, np.zeros_like(nodes.group_mu[pair]), label_mu, omega)

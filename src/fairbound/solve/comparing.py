@@ -55,7 +55,7 @@ def _batch(asked: Sequence[Compared], problems: Sequence[Problem]) -> Batch | Ra
 
 
 def compare(
-    asked: Sequence[Compared], rhos: Sequence[Floats], tol: float, budget: int, known: Floats | None = None
+    asked: Sequence[Compared], rhos: Sequence[Floats], tol: float, budget: int, incumbent: Floats | None = None
 ) -> list[list[Answer]]:
     """Answer each objective at its own radii; all are of one kind (ratios, or means over the same parts of labels).
 
@@ -65,34 +65,42 @@ def compare(
     if first.ratio:
         return _ratios(asked, rhos, tol)
     batch = _batch(asked, [one.problem() for one in asked])
-    which = np.repeat(np.arange(len(asked)), [len(rho) for rho in rhos])
+    problem_index = np.repeat(np.arange(len(asked)), [len(rho) for rho in rhos])
     rho = np.concatenate(list(rhos))
-    team = np.concatenate([np.arange(len(one)) for one in rhos])
-    known = np.full(max(len(one) for one in rhos), -np.inf) if known is None else known
-    answers = batch.at_ceiling(which, rho, team)
+    radius_index = np.concatenate([np.arange(len(one)) for one in rhos])
+    incumbent = np.full(max(len(one) for one in rhos), -np.inf) if incumbent is None else incumbent
+    answers = batch.at_ceiling(problem_index, rho, radius_index)
     # Only the largest value at each radius counts: where one is as large as can be, no other has to be bounded closely.
-    hopeless = {int(team[index]) for index, answer in enumerate(answers) if answer is not None}
-    hopeless |= set(
-        np.flatnonzero(known >= max(one.plain.ceiling.max() for one in asked) - 1e-9 * batch.scale).tolist()
+    already_trivial = {int(radius_index[index]) for index, answer in enumerate(answers) if answer is not None}
+    already_trivial |= set(
+        np.flatnonzero(incumbent >= max(one.plain.ceiling.max() for one in asked) - 1e-9 * batch.scale).tolist()
     )
     for number in range(len(asked)):
-        rest = [i for i in np.flatnonzero(which == number) if answers[i] is None and int(team[i]) in hopeless]
+        rest = [
+            i
+            for i in np.flatnonzero(problem_index == number)
+            if answers[i] is None and int(radius_index[i]) in already_trivial
+        ]
         for index, answer in zip(rest, batch.unproved(number, rho[rest]), strict=True):
             answers[index] = answer
     left = np.array([index for index, answer in enumerate(answers) if answer is None], dtype=np.int64)
     if len(left):
         if isinstance(batch, RatesBatch) and batch.searched:
-            found = RatesOddsSearch(batch, tol, budget, known).run(which[left], rho[left], team[left])
+            found = RatesOddsSearch(batch, tol, budget, incumbent).run(
+                problem_index[left], rho[left], radius_index[left]
+            )
         elif isinstance(batch, RatesBatch) or first.label is None:
-            found = batch.answers(which[left], rho[left], tol)
+            found = batch.answers(problem_index[left], rho[left], tol)
         else:
-            found = odds_answers(batch, which[left], rho[left], team[left], tol, budget, known)
+            found = odds_answers(batch, problem_index[left], rho[left], radius_index[left], tol, budget, incumbent)
         for index, answer in zip(left, found, strict=True):
             answers[index] = answer
     # No mean exceeds the largest ceiling, and nothing negative is subtracted. Objectives have ceilings of their own:
     # what stands in for a sample depends on which values are subtracted.
     tops = [float(one.plain.ceiling.max()) for one in asked]
-    done = iter([replace(a, bound=min(a.bound, tops[n])) for n, a in zip(which, answers, strict=True) if a is not None])
+    done = iter(
+        [replace(a, bound=min(a.bound, tops[n])) for n, a in zip(problem_index, answers, strict=True) if a is not None]
+    )
     return [[next(done) for _ in rho] for rho in rhos]
 
 

@@ -39,7 +39,7 @@ class ConditionalSaddle:
     value: Floats
     ceiling: Floats
     tau: Floats
-    enough: Floats
+    cutoff: Floats
     cap: Floats
     part: Floats
     parts: tuple[tuple[int, ...], ...]
@@ -106,22 +106,22 @@ class ConditionalSaddle:
         """Uniform shares, multipliers a unit above the ceilings."""
         n, s, c = self.shape
         local = np.concatenate([self.ceiling + 1.0, np.full((n, s, 1), 1.0 / s)], axis=2)
-        glob = np.zeros((n, self._size))
+        shared = np.zeros((n, self._size))
         if self.groups.skew is not None:
-            glob[:, 2] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
+            shared[:, 2] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
         if self.labels.skew is not None:
-            glob[:, 2 + (self.groups.skew is not None)] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
+            shared[:, 2 + (self.groups.skew is not None)] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
         for labels, at, _, _ in self.free:
-            glob[:, at] = 1.0 / (c if self.labels.limited else len(labels))
+            shared[:, at] = 1.0 / (c if self.labels.limited else len(labels))
         pull = self.root**2 / (local[..., :c, None] - self.value)
-        glob[:, 0] = np.minimum((self.tau + 0.01) * s / pull.sum(axis=(1, 2, 3)), 0.5 * self.cap)
-        return local, glob
+        shared[:, 0] = np.minimum((self.tau + 0.01) * s / pull.sum(axis=(1, 2, 3)), 0.5 * self.cap)
+        return local, shared
 
-    def within(self, glob: Floats) -> Floats:
+    def within(self, shared: Floats) -> Floats:
         """Return the label shares within their parts."""
-        share = np.ones((len(glob), self.shape[2]))
+        share = np.ones((len(shared), self.shape[2]))
         for labels, at, _, number in self.free:
-            share[:, labels] = glob[:, at] / self.part[:, number, None]
+            share[:, labels] = shared[:, at] / self.part[:, number, None]
         return share
 
     def _depth(self, local: Floats) -> tuple[Floats, Floats]:
@@ -129,17 +129,17 @@ class ConditionalSaddle:
         c = self.shape[2]
         return local[..., :c, None] - self.value, local[..., c, None, None]
 
-    def inner(self, local: Floats, glob: Floats) -> Floats:
+    def inner(self, local: Floats, shared: Floats) -> Floats:
         """Return x = lam sqrt(part p) k / (theta - v)."""
         depth, k = self._depth(local)
-        return glob[:, 0, None, None, None] * self.root * k / depth + 1e-12
+        return shared[:, 0, None, None, None] * self.root * k / depth + 1e-12
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+    def derivatives(self, local: Floats, shared: Floats, inner: Floats) -> Derivatives:
         """Differentiate, with x eliminated."""
         n, s, c = self.shape
         size = self._size
         depth, k = self._depth(local)
-        lam, flat = glob[:, 0, None, None, None], k[..., 0]
+        lam, flat = shared[:, 0, None, None, None], k[..., 0]
         inverse = 1.0 / depth
         pull = self.root * inverse  # times k: what one unit of lam adds to x
         square = inner * inner
@@ -148,8 +148,8 @@ class ConditionalSaddle:
         squares = square.sum(-1)
 
         g_local = np.empty((n, s, c + 1))
-        g_local[..., :c] = self.within(glob)[:, None] - mass.sum(-1) / flat
-        g_local[..., c] = (mass * depth).sum((-1, -2)) / local[..., c] ** 2 - glob[:, 1, None]
+        g_local[..., :c] = self.within(shared)[:, None] - mass.sum(-1) / flat
+        g_local[..., c] = (mass * depth).sum((-1, -2)) / local[..., c] ** 2 - shared[:, 1, None]
         g_glob = np.zeros((n, size))
         g_glob[:, 0] = 2.0 * ((lam * pull * k * self.root).sum((1, 2, 3)) - self.tau)
         g_glob[:, 1] = 1.0 - local[..., c].sum(1)
@@ -164,30 +164,30 @@ class ConditionalSaddle:
         corner[:, 0, 0] = 2.0 * (self.root * pull * k).sum((1, 2, 3))
         for labels, at, nu, number in self.free:
             part = self.part[:, number, None]
-            g_glob[:, at] = local[..., labels].sum(1) / part - glob[:, nu, None]
-            g_glob[:, nu] = part[:, 0] - glob[:, at].sum(1)
+            g_glob[:, at] = local[..., labels].sum(1) / part - shared[:, nu, None]
+            g_glob[:, nu] = part[:, 0] - shared[:, at].sum(1)
             local_glob[:, :, labels, at] = 1.0 / part[..., None]
             corner[:, at, nu] = corner[:, nu, at] = -1.0
         return Derivatives(g_local, g_glob, local_local, local_glob, corner)
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """Newton step of x."""
-        local, glob, x = at
+        local, shared, x = at
         c = self.shape[2]
         depth, k = self._depth(local)
         d_theta, d_k = step[0][..., :c, None], step[0][..., c, None, None]
-        lam, d_lam = glob[:, 0, None, None, None], step[1][:, 0, None, None, None]
+        lam, d_lam = shared[:, 0, None, None, None], step[1][:, 0, None, None, None]
         return ((lam + d_lam) * self.root * k - x * d_theta) / depth + x * d_k / k - x
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:
+    def settled(self, local: Floats, shared: Floats) -> Booleans:
         """Compare the bound (here without care for rounding) with what is enough."""
-        if self.groups.limited or self.labels.limited or not np.isfinite(self.enough).any():
-            return np.zeros(len(glob), dtype=bool)
+        if self.groups.limited or self.labels.limited or not np.isfinite(self.cutoff).any():
+            return np.zeros(len(shared), dtype=bool)
         depth, _ = self._depth(local)
         total = (self.root**2 / depth).sum(axis=(2, 3)).max(axis=1)
         level = local[..., : self.shape[2]].sum(axis=1)
         top = np.sum([level[:, part].max(axis=1) for part in self.parts], axis=0)
-        settled: Booleans = top - self.tau**2 / total < self.enough
+        settled: Booleans = top - self.tau**2 / total < self.cutoff
         return settled
 
     def take(self, index: Integers) -> ConditionalSaddle:
@@ -198,7 +198,7 @@ class ConditionalSaddle:
             value=self.value[index],
             ceiling=self.ceiling[index],
             tau=self.tau[index],
-            enough=self.enough[index],
+            cutoff=self.cutoff[index],
             cap=self.cap[index],
             part=self.part[index],
         )
@@ -228,14 +228,14 @@ def solve_conditional(problem: ConditionalSaddle, accuracy: float) -> Conditiona
     limited = problem.labels.limited and len(labels) == c
     terms = (problem.groups.term(c), *([problem.labels.term(place)] if limited else []))
     point, mus = solve_limited(problem, terms, accuracy=accuracy)
-    theta, lam = np.maximum(point.local[..., :c], problem.ceiling), point.glob[:, 0]
+    theta, lam = np.maximum(point.local[..., :c], problem.ceiling), point.shared[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         group_mu = usable(mus[0] / lam[:, None] ** 2)
     summed, omega = theta.sum(axis=1), np.zeros((len(lam), c))
     if limited and len(problem.parts) > 1:
         for part, _, nu, number in problem.free:
-            omega[:, part] = summed[:, part] / problem.part[:, number, None] - point.glob[:, nu, None]
+            omega[:, part] = summed[:, part] / problem.part[:, number, None] - point.shared[:, nu, None]
         omega = np.where(np.abs(omega) < MOST, omega, 0.0)
     level = summed if len(problem.parts) == 1 else omega
     label_mu = problem.labels.useful(mus[1], level) if limited else no_multipliers(len(lam), problem.labels)
-    return ConditionalSolution(theta, lam, point.local[..., c], problem.within(point.glob), group_mu, label_mu, omega)
+    return ConditionalSolution(theta, lam, point.local[..., c], problem.within(point.shared), group_mu, label_mu, omega)

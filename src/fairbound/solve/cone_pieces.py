@@ -44,7 +44,7 @@ SMALLEST_LAM = 1e-8
 
 
 @dataclass(frozen=True)
-class Multipliers:
+class ConeMultipliers:
     """What proves the bound of a piece, and the shares of the relaxed worst case in it.
 
     Of a mean given some cells ``mean`` is a bound; the others prove that the losses less it are not positive.
@@ -112,7 +112,7 @@ class ConePieces:
         s, y, a = np.nonzero(atoms.probability > 0)
         return (s, y), atoms.probability[s, y, a], atoms.loss[s, y, a] / self.problem.scale
 
-    def solve(self, rho: float, vertices: Floats, cap: float) -> Multipliers:
+    def solve(self, rho: float, vertices: Floats, cap: float) -> ConeMultipliers:
         """Solve for one piece; ``cap`` limits lam."""
         problem = self.problem
         groups, labels = problem.groups, problem.labels
@@ -120,7 +120,7 @@ class ConePieces:
         centre = vertices.mean(axis=0)
         program = ConicProgram()
         w = program.add_columns(0.0, groups.size * labels.size).reshape(groups.size, labels.size)
-        lam = program.add_columns(rho - self.divergence.rest, 1)
+        lam = program.add_columns(rho - self.divergence.conjugate_offset, 1)
         most = program.add_columns(1.0, 1)
         level = (np.broadcast_to(np.arange(groups.size)[:, None], w.shape), w, np.broadcast_to(centre, w.shape))
         shares, evenly = _support_rows(program, level, groups.size, None if groups.skew is None else groups.width)
@@ -149,7 +149,7 @@ class ConePieces:
         scale = problem.scale
         pull = np.zeros(labels.size) if omega is None else x[omega] * scale
         found = x[w] * scale, centre, pull, float(x[lam[0]]) * scale, k, theta @ vertices
-        return Multipliers(*found, solved, np.nan if mean is None else float(x[mean[0]]) * scale)
+        return ConeMultipliers(*found, solved, np.nan if mean is None else float(x[mean[0]]) * scale)
 
     def _mean(self, program: ConicProgram) -> Integers:
         """Add the mean that is bounded, in place of the cost so far; means far outside of what there is say enough."""
@@ -239,7 +239,7 @@ class ConePieces:
         rows = np.arange(len(least)).reshape(-1, len(group))
         entries = self._eta(rows, (group, label), columns, corners, -1.0)
         if self.divergence.escapes:
-            entries.append(alike(rows, lam, -self.divergence.escape))
+            entries.append(alike(rows, lam, -self.divergence.slope_at_infinity))
         program.add_rows(-least, *entries)
 
 

@@ -23,8 +23,8 @@ def _certified(divergence: Divergence, rho: Floats, lam: Floats, level: Floats, 
     The ball is the larger one that allows for rounding in worst cases.
     """
     rho = rho + LEEWAY * (1.0 + rho)
-    ball = lam * (rho - divergence.rest)
-    return level + ball + total + margin(np.abs(level) + lam * (rho + divergence.rest) + np.abs(total), 12)
+    ball = lam * (rho - divergence.conjugate_offset)
+    return level + ball + total + margin(np.abs(level) + lam * (rho + divergence.conjugate_offset) + np.abs(total), 12)
 
 
 def moving_bound(
@@ -63,13 +63,13 @@ def moving_bound(
     held = (lam > 1.0 / MOST) & (lam < MOST) & (np.abs(w) < MOST).all(axis=(1, 2))
     held = held & (np.abs(centre) < MOST).all(axis=1) & (np.abs(omega) < MOST).all(axis=1)
     if divergence.escapes:
-        reached = eta + divergence.escape * steep
-        reached = reached - margin(np.abs(eta) + divergence.escape * steep, 2)
+        reached = eta + divergence.slope_at_infinity * steep
+        reached = reached - margin(np.abs(eta) + divergence.slope_at_infinity * steep, 2)
         held = held & (reached >= ceiling).all(axis=(1, 2, 3))
     excess = loss - eta[..., None]
     excess = excess + margin(np.abs(loss) + np.abs(eta)[..., None], 1)
     with np.errstate(all="ignore"):
-        grown = divergence.grown(excess, np.where(held, lam, 1.0)[:, None, None, None, None])
+        grown = divergence.conjugate(excess, np.where(held, lam, 1.0)[:, None, None, None, None])
         terms = np.where(atoms.probability > 0, atoms.probability * grown, 0.0)
         total = raised(terms.sum(axis=(2, 3, 4)) + LEAST, atoms.probability.size + PROBABILITY_ROUNDINGS + 8)
         most = total.max(axis=1)
@@ -102,12 +102,12 @@ def single_bound(
         across = across + less
         across = across - margin(np.abs(across) + np.abs(less), 2)
     if divergence.escapes:
-        cost = divergence.escape * lam[:, None, None]
+        cost = divergence.slope_at_infinity * lam[:, None, None]
         held = held & (across + cost - margin(np.abs(across) + cost, 2) >= problem.ceiling).all(axis=(1, 2))
     across = across[..., None]
     excess = atoms.loss - across + margin(np.abs(atoms.loss) + np.abs(across), 1)
     with np.errstate(all="ignore"):
-        grown = divergence.grown(excess, np.where(held, lam, 1.0)[:, None, None, None])
+        grown = divergence.conjugate(excess, np.where(held, lam, 1.0)[:, None, None, None])
         terms = np.where(atoms.probability > 0, atoms.probability * grown, 0.0)
         total = raised(terms.sum(axis=(1, 2, 3)) + LEAST, atoms.probability.size + PROBABILITY_ROUNDINGS + 8)
         bound = _certified(divergence, rho, lam, eta, total)

@@ -21,7 +21,7 @@ from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import margin
 from fairbound.data.atoms import Atoms
 from fairbound.solve.conditioning import Given
-from fairbound.solve.cone_pieces import Multipliers
+from fairbound.solve.cone_pieces import ConeMultipliers
 from fairbound.solve.divergence_witness import Attaining
 from fairbound.solve.mean_search import KEPT_SHARE, MeanSearch
 from fairbound.solve.proof import Axis, DifferenceProof, Proof, Split
@@ -31,7 +31,7 @@ from fairbound.solve.tree import Forest, Pieces
 EMPTIED = 1e-6
 
 #: Multipliers that some way has found, with the bound, w and lam that they prove.
-_Proved = tuple[Multipliers, tuple[float, Floats, float]]
+_Proved = tuple[ConeMultipliers, tuple[float, Floats, float]]
 
 
 @dataclass(frozen=True)
@@ -75,26 +75,26 @@ class DifferenceSearch(MeanSearch):
     def _solve(self, forest: Forest, left: Integers, rho: float, goal: float) -> None:
         """Find the bound of new pieces, each way that may be needed; what is proved of a piece is of its halves."""
         pieces = forest.pieces
-        enough = goal + 0.8 * self.tol
-        for index in left[pieces.bound[left] > enough]:
-            for (found, (bound, w, lam)), relaxed in self._ways(rho, self._shares(pieces.corners[index]), enough):
+        cutoff = goal + 0.8 * self.tol
+        for index in left[pieces.bound[left] > cutoff]:
+            for (found, (bound, w, lam)), relaxed in self._ways(rho, self._shares(pieces.corners[index]), cutoff):
                 if bound < pieces.bound[index]:
                     pieces.bound[index], pieces.relaxed[index] = bound, relaxed
                     pieces.w[index], pieces.centre[index], pieces.omega[index] = w, found.centre, found.omega
                     pieces.lam[index], pieces.guess[index] = lam, found.label_share
-                if bound <= enough:
+                if bound <= cutoff:
                     break
 
-    def _ways(self, rho: float, vertices: Floats, enough: float) -> Iterator[tuple[_Proved, tuple[bool, bool]]]:
+    def _ways(self, rho: float, vertices: Floats, cutoff: float) -> Iterator[tuple[_Proved, tuple[bool, bool]]]:
         """Solve a piece one way after the other; a mean is relaxed only where its group may be empty."""
-        yield self._program(rho, vertices, enough), (False, False)
+        yield self._program(rho, vertices, cutoff), (False, False)
         a, b = (vertices[:, place] == 0 for place in self.given.places)
         if b.any():
-            yield self._added_alone._program(rho, vertices, enough), (False, True)
+            yield self._added_alone._program(rho, vertices, cutoff), (False, True)
         if a.any():
-            yield self._subtracted_alone._program(rho, vertices, enough), (True, False)
+            yield self._subtracted_alone._program(rho, vertices, cutoff), (True, False)
         if (a & b).any() and np.ptp(self.relaxed.ceiling) > self.tol:
-            yield self._other._program(rho, vertices, enough), (True, True)
+            yield self._other._program(rho, vertices, cutoff), (True, True)
 
     def _group_share(self, rho: float, spot: Floats) -> Floats:
         a, b = (float(spot[place]) < EMPTIED for place in self.given.places)

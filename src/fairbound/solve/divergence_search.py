@@ -14,7 +14,8 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.problem.divergences import TOTAL_VARIATION, Divergence
-from fairbound.solve.cone_pieces import MOST_ATOMS, ConePieces, Multipliers
+from fairbound.solve.answer import Answer
+from fairbound.solve.cone_pieces import MOST_ATOMS, ConeMultipliers, ConePieces
 from fairbound.solve.conjugate_bounds import moving_bound, single_bound
 from fairbound.solve.divergence_witness import Attaining
 from fairbound.solve.nearest import NearestFair
@@ -62,15 +63,6 @@ def usual_budget(problem: Problem) -> int:
 
 
 @dataclass(frozen=True)
-class Found:
-    """A bound, the distribution that comes close to it, and the proof."""
-
-    bound: float
-    witness: Witness
-    proof: Proof
-
-
-@dataclass(frozen=True)
 class DivergenceSearch:
     """The search over label shares for one problem; ``tol`` is the gap aimed at, ``budget`` pieces per radius."""
 
@@ -90,7 +82,7 @@ class DivergenceSearch:
 
     def run(
         self, rhos: Floats, axis: Axis, target: float | None = None, known: Floats | float = -np.inf
-    ) -> list[Found]:
+    ) -> list[Answer]:
         """Search the radii one after the other; with a target only until it is plain on which side of it they are.
 
         Bounds need not come close to less than ``known``: values that are attained elsewhere.
@@ -98,11 +90,11 @@ class DivergenceSearch:
         each = np.broadcast_to(known, len(rhos))
         return [self._search(float(rho), axis, target, float(goal)) for rho, goal in zip(rhos, each, strict=True)]
 
-    def free(self, rhos: Floats) -> list[Found]:
+    def free(self, rhos: Floats) -> list[Answer]:
         """Solve without equal base rates: one pair of multipliers, no search."""
         return [self._without_equal_rates(float(rho)) for rho in rhos]
 
-    def _search(self, rho: float, axis: Axis, target: float | None, known: float) -> Found:
+    def _search(self, rho: float, axis: Axis, target: float | None, known: float) -> Answer:
         problem, size = self.problem, self.problem.labels.size
         forest = Forest(1, problem.groups, problem.labels)
         first = min(FIRST_CUT[min(size, 4)], int(np.log2(self.budget)))
@@ -126,7 +118,7 @@ class DivergenceSearch:
             fresh = forest.cut(self._cuts(forest, goal))
         splits, rows = next(iter(forest.trees()))
         proof = self._proof(axis, splits, forest.pieces.take(rows))
-        return Found(float(forest.pieces.bound.max()), witness, proof)
+        return Answer(float(forest.pieces.bound.max()), witness, proof)
 
     def _proof(self, axis: Axis, splits: tuple[Split, ...], leaves: Pieces) -> Proof:
         multipliers = leaves.w, leaves.centre, leaves.omega, leaves.lam
@@ -154,20 +146,22 @@ class DivergenceSearch:
         """How steep the value may be in rho where it matters; more only serves to discard infeasible pieces."""
         return float(np.clip(10.0 / max(rho - self.nearest.distance, 1e-9), FIRST_CAP, LAST_CAP))
 
-    def _program(self, rho: float, vertices: Floats, enough: float) -> tuple[Multipliers, tuple[float, Floats, float]]:
+    def _program(
+        self, rho: float, vertices: Floats, cutoff: float
+    ) -> tuple[ConeMultipliers, tuple[float, Floats, float]]:
         """Solve one piece with a limit on lam that is raised only where it binds: solvers like small numbers.
 
         A solver that gave up may do better with another limit.
         """
         cap, most, scale = FIRST_CAP, self._cap(rho), self.problem.scale
-        found: tuple[Multipliers, tuple[float, Floats, float]] | None = None
+        found: tuple[ConeMultipliers, tuple[float, Floats, float]] | None = None
         for trial in range(MOST_TRIALS):
             best = self._programs.solve(rho, vertices, cap)
             proved = self._mended(rho, vertices, best)
             if found is None or proved[0] < found[1][0]:
                 found = best, proved
             binding = best.lam >= 0.5 * cap * scale and cap < most
-            if proved[0] <= enough or not (binding or (trial == 0 and not best.solved)):
+            if proved[0] <= cutoff or not (binding or (trial == 0 and not best.solved)):
                 break
             cap = max(min(30.0 * cap, most), 2.0 * cap)
         return found or (best, proved)
@@ -175,13 +169,13 @@ class DivergenceSearch:
     def _solve(self, forest: Forest, left: Integers, rho: float, goal: float) -> None:
         """Find the bound of new pieces: from the parent's multipliers where they do, else from the best ones."""
         pieces = forest.pieces
-        enough = goal + 0.8 * self.tol
+        cutoff = goal + 0.8 * self.tol
         multipliers = tuple(part[left] for part in (pieces.w, pieces.centre, pieces.omega, pieces.lam))
         bound = self._bounds(rho, self._shares(pieces.corners[left]), multipliers)
         pieces.bound[left] = np.minimum(bound, pieces.bound[left])
-        for index in left[pieces.bound[left] > enough]:
+        for index in left[pieces.bound[left] > cutoff]:
             vertices = self._shares(pieces.corners[index])
-            best, (proved, w, lam) = self._program(rho, vertices, enough)
+            best, (proved, w, lam) = self._program(rho, vertices, cutoff)
             pieces.guess[index] = best.label_share
             if proved < pieces.bound[index]:
                 pieces.bound[index] = proved
@@ -208,7 +202,7 @@ class DivergenceSearch:
             )
         return np.concatenate(parts)
 
-    def _mended(self, rho: float, vertices: Floats, best: Multipliers) -> tuple[float, Floats, float]:
+    def _mended(self, rho: float, vertices: Floats, best: ConeMultipliers) -> tuple[float, Floats, float]:
         """Return the bound that multipliers prove once they are raised enough to be feasible.
 
         A solver's multipliers may miss the ceilings a little, or be a little too low for very steep conjugates;
@@ -277,7 +271,7 @@ class DivergenceSearch:
         cuts[wanting[: max(0, self.budget - len(pieces))]] = 1
         return cuts
 
-    def _without_equal_rates(self, rho: float) -> Found:
+    def _without_equal_rates(self, rho: float) -> Answer:
         """Bound the loss over the whole ball from the multipliers of its worst distribution."""
         eta, lam = single_multipliers(self.divergence, Ground.of(self.problem, self.divergence, upper=True), rho)
         tried = (eta[:, None] + self.problem.scale * SHIFTS).reshape(-1)
@@ -285,4 +279,4 @@ class DivergenceSearch:
         bound = single_bound(self.problem, self.divergence, np.full(len(steep), rho), tried, steep)
         best = int(bound.argmin())
         proof = SingleProof(float(tried[best]), float(steep[best]))
-        return Found(float(bound[best]), self._attaining.free_witness(rho), proof)
+        return Answer(float(bound[best]), self._attaining.free_witness(rho), proof)

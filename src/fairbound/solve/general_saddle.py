@@ -77,18 +77,18 @@ class GeneralSaddle:
         r, floor_r = self.labels.start_near(weight.sum(axis=(0, 1, 3)))
         local = np.empty((n, s, c + 1))
         local[..., :c], local[..., c] = r, k
-        glob = np.zeros((n, size))
-        glob[:, 0] = (self.tau + 0.01) / (weight / (self.deficit + 1.0)).sum()
-        glob[:, 1 : c + 1], glob[:, c + 3], glob[:, c + 4] = r, floor_k, floor_r
-        return local, glob
+        shared = np.zeros((n, size))
+        shared[:, 0] = (self.tau + 0.01) / (weight / (self.deficit + 1.0)).sum()
+        shared[:, 1 : c + 1], shared[:, c + 3], shared[:, c + 4] = r, floor_k, floor_r
+        return local, shared
 
-    def _split(self, local: Floats, glob: Floats) -> tuple[Floats, Floats, Floats]:
+    def _split(self, local: Floats, shared: Floats) -> tuple[Floats, Floats, Floats]:
         c = self.shape[2]
-        return local[..., :c], glob[:, 0, None, None, None], glob[:, None, 1 : c + 1]
+        return local[..., :c], shared[:, 0, None, None, None], shared[:, None, 1 : c + 1]
 
-    def inner(self, local: Floats, glob: Floats) -> Floats:
+    def inner(self, local: Floats, shared: Floats) -> Floats:
         """Return x = lam sqrt(p) / (D + phi / r)."""
-        phi, lam, r = self._split(local, glob)
+        phi, lam, r = self._split(local, shared)
         return lam * self.root / (self.deficit + (phi / r)[..., None]) + 1e-12
 
     @cached_property
@@ -106,10 +106,10 @@ class GeneralSaddle:
         corner[:, 1 : c + 1, c + 2] = corner[:, c + 2, 1 : c + 1] = -1.0
         return Derivatives(np.zeros((n, s, c + 1)), np.zeros((n, size)), local_local, local_glob, corner)
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+    def derivatives(self, local: Floats, shared: Floats, inner: Floats) -> Derivatives:
         """Differentiate; the sums over atoms are all of the work. The arrays are written anew by the next call."""
         n, s, c, _ = self.shape
-        phi, _, r = self._split(local, glob)
+        phi, _, r = self._split(local, shared)
         per = np.empty((n, s, c))
         per[...] = 1.0 / r
         ratio = phi * per
@@ -122,22 +122,22 @@ class GeneralSaddle:
         np.multiply(terms[1], inverse, out=terms[2])
         np.multiply(terms[2], self.deficit, out=terms[3])
         sums = terms.dot(np.ones(terms.shape[-1]))
-        slope, square, curve, bent = sums
+        slope, square, curve, curvature_remainder = sums
         twice = 2.0 * per
         slope *= twice
         square *= per
         twice *= per
         curve *= twice
-        bent *= twice
+        curvature_remainder *= twice
         of_slope, of_square, _, of_bent = (sums * ratio).sum(2)  # of each label
 
         found = self._constant
-        lam = glob[:, :1]
+        lam = shared[:, :1]
         # To first order in the distance from the best x, the mass x^2 over r is lam slope - square.
         found.local[..., :c] = local[..., c:] + square - lam[..., None] * slope
-        found.local[..., c] = phi.dot(np.ones(c)) - glob[:, c + 1, None]
-        found.glob[:, 0] = glob[:, 0] * overlap - 2.0 * self.tau
-        found.glob[:, 1 : c + 1] = lam * of_slope - of_square - glob[:, c + 2, None]
+        found.local[..., c] = phi.dot(np.ones(c)) - shared[:, c + 1, None]
+        found.shared[:, 0] = shared[:, 0] * overlap - 2.0 * self.tau
+        found.shared[:, 1 : c + 1] = lam * of_slope - of_square - shared[:, c + 2, None]
         diagonal(found.local_local[..., :c, :c])[...] = curve
         found.local_glob[..., :c, 0] = -slope
         diagonal(found.local_glob[..., :c, 1 : c + 1])[...] = per * square - curve * ratio
@@ -149,16 +149,16 @@ class GeneralSaddle:
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """Newton step of x."""
-        local, glob, x = at
-        phi, lam, r = self._split(local, glob)
+        local, shared, x = at
+        phi, lam, r = self._split(local, shared)
         d_phi, d_lam, d_r = self._split(*step)
         ratio = phi / r
         d_ratio = (d_phi - ratio * d_r) / r
         return (self.root * (d_lam + lam) - x * d_ratio[..., None]) / (self.deficit + ratio[..., None]) - x
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:
+    def settled(self, local: Floats, shared: Floats) -> Booleans:
         """Every multiplier counts: the bound is to be tight."""
-        return np.zeros(len(glob), dtype=bool)
+        return np.zeros(len(shared), dtype=bool)
 
     def take(self, index: Integers) -> GeneralSaddle:
         """Select problems."""
@@ -186,6 +186,6 @@ def solve_general(problem: GeneralSaddle, accuracy: float, state: Floats | None 
     c = problem.shape[2]
     terms = problem.groups.term(c), problem.labels.term(slice(1, c + 1))
     point, (level_mu, share_mu) = solve_limited(problem, terms, accuracy=accuracy, state=state)
-    phi, lam = point.local[..., :c], point.glob[:, 0]
+    phi, lam = point.local[..., :c], point.shared[:, 0]
     mus = problem.groups.useful(level_mu, phi.sum(axis=2)), usable(share_mu / lam[:, None] ** 2)
-    return GeneralSolution(phi, lam, point.local[..., c], point.glob[:, 1 : c + 1], *mus, point.state)
+    return GeneralSolution(phi, lam, point.local[..., c], point.shared[:, 1 : c + 1], *mus, point.state)

@@ -48,14 +48,14 @@ class _SlackSaddle:
         n = self.size
         return np.zeros((1, 1, 1)), np.r_[np.full(n, 1.0 / n), -1.0, 0.5 / n, 0.0][None]
 
-    def inner(self, local: Floats, glob: Floats) -> Floats:
+    def inner(self, local: Floats, shared: Floats) -> Floats:
         """No inner variables: a constant."""
-        return np.ones((len(glob), 1))
+        return np.ones((len(shared), 1))
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+    def derivatives(self, local: Floats, shared: Floats, inner: Floats) -> Derivatives:
         """Differentiate t + nu (1 - sum m)."""
         n = self.size
-        slope = np.r_[np.full(n, -glob[0, -1]), 1.0, 0.0, 1.0 - glob[0, :n].sum()]
+        slope = np.r_[np.full(n, -shared[0, -1]), 1.0, 0.0, 1.0 - shared[0, :n].sum()]
         corner = np.zeros((1, n + 3, n + 3))
         corner[0, :n, -1] = corner[0, -1, :n] = -1.0
         return Derivatives(local, slope[None], np.ones((1, 1, 1, 1)), np.zeros((1, 1, 1, n + 3)), corner)
@@ -64,9 +64,9 @@ class _SlackSaddle:
         """No inner variables."""
         return np.zeros_like(at[2])
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:
+    def settled(self, local: Floats, shared: Floats) -> Booleans:
         """Go on to the end."""
-        return np.zeros(len(glob), dtype=bool)
+        return np.zeros(len(shared), dtype=bool)
 
     def take(self, index: Integers) -> _SlackSaddle:
         """Return the problem itself."""
@@ -150,7 +150,7 @@ def find_interior(matrix: Floats, right: Floats, skew: float | None) -> Interior
     size = matrix.shape[1]
     term = RowTerm(np.hstack([matrix, np.ones((len(matrix), 1))]), right, slice(0, size + 1))
     point, (mu,) = solve_limited(_SlackSaddle(size, skew), (term,), accuracy=1e-16)
-    share = np.maximum(point.glob[0, :size], 0.0)
+    share = np.maximum(point.shared[0, :size], 0.0)
     share = share / share.sum()
     found = Interior(matrix, right, skew, share, _least_slack(matrix, right, skew, share), mu[0])
     # What is active is solved once more, as linear equations: better where these are equalities.

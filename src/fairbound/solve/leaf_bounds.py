@@ -160,8 +160,8 @@ def conditional_bound(
             low = [lowered(least[..., part].sum(axis=3), 2 * roundings + 8) for part in parts]
             more = (pull[1][:, 1] + pull[0][:, 0]) - (low[1][:, 0] + low[0][:, 1])
             more = more + margin(pull[1].sum(axis=1) + pull[0].sum(axis=1), 4)
-            bent = raised(np.maximum(more, 0.0) * (ends[:, 1:] - ends[:, :1]) * 0.25, 8)
-            total = ends[..., None] * pull[0] + (1.0 - ends)[..., None] * pull[1] + bent[:, None]
+            curvature_remainder = raised(np.maximum(more, 0.0) * (ends[:, 1:] - ends[:, :1]) * 0.25, 8)
+            total = ends[..., None] * pull[0] + (1.0 - ends)[..., None] * pull[1] + curvature_remainder[:, None]
         total = np.where(np.isnan(total), np.inf, total)  # 0 times infinity, at an end of the simplex
         most = problem.groups.support(raised(total, 8), group_mu).max(axis=1)
         most = np.where(np.isnan(most), np.inf, most)

@@ -70,11 +70,11 @@ class RowTerm:
         right[block, number] = self.most[self.single]
         return factor, right
 
-    def gathered(self, local: Floats, glob: Floats) -> Floats:
+    def gathered(self, local: Floats, shared: Floats) -> Floats:
         """Return the multipliers, shape (N, rows), in the order of the rows."""
-        mu = np.empty((len(glob), len(self.most)))
+        mu = np.empty((len(shared), len(self.most)))
         block, number = self.place
-        mu[:, self.single], mu[:, ~self.single] = local[:, block, number], glob
+        mu[:, self.single], mu[:, ~self.single] = local[:, block, number], shared
         return mu
 
 
@@ -89,12 +89,12 @@ class LimitedSaddle:
     @cached_property
     def _places(self) -> list[tuple[slice, slice]]:
         """Where each term's multipliers stand among the local and the global variables."""
-        local, glob = self.sizes
+        local, shared = self.sizes
         places = []
         for term in self.terms:
             inside, across = term.own[0].shape[1], len(term.joint[1])
-            places.append((slice(local, local + inside), slice(glob, glob + across)))
-            local, glob = local + inside, glob + across
+            places.append((slice(local, local + inside), slice(shared, shared + across)))
+            local, shared = local + inside, shared + across
         return places
 
     @cached_property
@@ -103,9 +103,9 @@ class LimitedSaddle:
         inside, across = self._places[-1]
         return inside.stop - self.sizes[0], across.stop - self.sizes[1]
 
-    def _bare(self, local: Floats, glob: Floats) -> tuple[Floats, Floats]:
+    def _bare(self, local: Floats, shared: Floats) -> tuple[Floats, Floats]:
         """Return the problem's own variables."""
-        return local[..., : self.sizes[0]], glob[:, : self.sizes[1]]
+        return local[..., : self.sizes[0]], shared[:, : self.sizes[1]]
 
     @cached_property
     def rows(self) -> tuple[LocalRows, GlobalRows]:
@@ -127,32 +127,34 @@ class LimitedSaddle:
 
     def start(self) -> tuple[Floats, Floats]:
         """The problem's start, and equal multipliers."""
-        local, glob = self.problem.start()
+        local, shared = self.problem.start()
         inside, across = self._added
         more = np.full((*local.shape[:2], inside), START)
-        return np.concatenate([local, more], axis=-1), np.concatenate([glob, np.full((len(glob), across), START)], 1)
+        return np.concatenate([local, more], axis=-1), np.concatenate(
+            [shared, np.full((len(shared), across), START)], 1
+        )
 
-    def inner(self, local: Floats, glob: Floats) -> Floats:
+    def inner(self, local: Floats, shared: Floats) -> Floats:
         """The problem's."""
-        return self.problem.inner(*self._bare(local, glob))
+        return self.problem.inner(*self._bare(local, shared))
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+    def derivatives(self, local: Floats, shared: Floats, inner: Floats) -> Derivatives:
         """Add the terms' derivatives to the problem's."""
-        bare = self.problem.derivatives(*self._bare(local, glob), inner)
+        bare = self.problem.derivatives(*self._bare(local, shared), inner)
         inside, across = self._added
         slope = Derivatives(
             _framed(bare.local[..., None, :], np.zeros((0, inside)))[..., 0, :],
-            _framed(bare.glob[..., None, :], np.zeros((0, across)))[..., 0, :],
+            _framed(bare.shared[..., None, :], np.zeros((0, across)))[..., 0, :],
             _framed(bare.local_local, np.zeros((inside, inside))),
             _framed(bare.local_glob, np.zeros((inside, across))),
             _framed(bare.glob_glob, np.zeros((across, across))),
         )
         for term, (own, joint) in zip(self.terms, self._places, strict=True):
             at, (matrix, most) = term.shares, term.joint
-            mu = glob[:, joint]
+            mu = shared[:, joint]
             if isinstance(at, slice):
-                slope.glob[:, at] -= mu @ matrix
-                slope.glob[:, joint] = most - glob[:, at] @ matrix.T
+                slope.shared[:, at] -= mu @ matrix
+                slope.shared[:, joint] = most - shared[:, at] @ matrix.T
                 slope.glob_glob[:, at, joint] = -matrix.T
                 slope.glob_glob[:, joint, at] = -matrix
                 continue
@@ -160,7 +162,7 @@ class LimitedSaddle:
             slope.local[..., at] -= mu @ matrix + (factor * local[..., own]).sum(axis=-1)
             slope.local[..., own] = right - factor * local[..., at, None]
             slope.local_local[..., at, own] = slope.local_local[..., own, at] = -factor
-            slope.glob[:, joint] = most - local[..., at] @ matrix.T
+            slope.shared[:, joint] = most - local[..., at] @ matrix.T
             slope.local_glob[..., at, joint] = -matrix.T
         return slope
 
@@ -168,9 +170,9 @@ class LimitedSaddle:
         """The problem's."""
         return self.problem.inner_direction((*self._bare(*at[:2]), at[2]), self._bare(*step))
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:
+    def settled(self, local: Floats, shared: Floats) -> Booleans:
         """The problem's."""
-        return self.problem.settled(*self._bare(local, glob))
+        return self.problem.settled(*self._bare(local, shared))
 
     def take(self, index: Integers) -> LimitedSaddle:
         """Select problems."""
@@ -196,12 +198,12 @@ def solve_limited(
     """
     if not any(len(term.most) for term in terms):
         point = saddle.solve(problem, accuracy=accuracy, state=state)
-        return point, [np.zeros((len(point.glob), 0)) for _ in terms]
-    local, glob = problem.start()
-    limited = LimitedSaddle(problem, terms, (local.shape[-1], glob.shape[-1]))
+        return point, [np.zeros((len(point.shared), 0)) for _ in terms]
+    local, shared = problem.start()
+    limited = LimitedSaddle(problem, terms, (local.shape[-1], shared.shape[-1]))
     point = saddle.solve(limited, accuracy=accuracy, state=state)
     found = [
-        term.gathered(point.local[..., own], point.glob[:, joint])
+        term.gathered(point.local[..., own], point.shared[:, joint])
         for term, (own, joint) in zip(terms, limited._places, strict=True)
     ]
-    return SaddlePoint(*limited._bare(point.local, point.glob), point.state), found
+    return SaddlePoint(*limited._bare(point.local, point.shared), point.state), found

@@ -19,7 +19,7 @@ from fairbound.solve.comparing import Compared
 from fairbound.solve.conditioning import Given
 from fairbound.solve.conjugate_bounds import single_bound
 from fairbound.solve.difference_search import DifferenceSearch
-from fairbound.solve.divergence_search import SHIFTS, DivergenceSearch, Found
+from fairbound.solve.divergence_search import SHIFTS, DivergenceSearch
 from fairbound.solve.divergence_witness import Attaining
 from fairbound.solve.mean_search import KEPT_SHARE, MeanSearch
 from fairbound.solve.nearest import NearestFair
@@ -115,7 +115,7 @@ class DivergenceMeans:
             relaxed, near = relaxed.transposed, NearestFair(near.distance, near.label_mass, near.group_mass)
         return DivergenceSearch(relaxed, self.divergence, near, tol, self.budget)
 
-    def _dressed(self, problem: Problem, rho: float, found: Found) -> Witness:
+    def _dressed(self, problem: Problem, rho: float, found: Answer) -> Witness:
         """Return a worst case of the objective from the shares of one; no group that is looked at may be empty."""
         witness = found.witness.transposed if self.axis == "group" else found.witness
         k = (1.0 - KEPT_SHARE) * witness.group_mass + KEPT_SHARE / problem.groups.size
@@ -130,7 +130,7 @@ class DivergenceMeans:
         pair = compared.objective.plus, compared.objective.minus or 0
         plain, radius = compared.problem(), np.array([rho])
 
-        def solved(t: float, target: float | None = None) -> Found:
+        def solved(t: float, target: float | None = None) -> Answer:
             search = self._of_labels(self._relaxed(compared.problem(t)), 0.01 * tol)
             return search.run(radius, self.axis, target)[0]
 
@@ -192,7 +192,7 @@ def _less(problem: Problem, much: Floats) -> Problem:
     return replace(problem, upper=upper, lower=lower, ceiling=problem.ceiling - much)
 
 
-def _mean_proof(found: Found) -> MeanProof | DifferenceProof:
+def _mean_proof(found: Answer) -> MeanProof | DifferenceProof:
     """Return the proof of a mean; one of an expected loss was about the relaxed problem."""
     proof = found.proof
     if isinstance(proof, MeanProof | DifferenceProof):

@@ -20,7 +20,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.problem.divergences import TOTAL_VARIATION
 from fairbound.solve.conditioning import Given
-from fairbound.solve.cone_pieces import ConePieces, Multipliers
+from fairbound.solve.cone_pieces import ConeMultipliers, ConePieces
 from fairbound.solve.divergence_search import SHIFTS, DivergenceSearch
 from fairbound.solve.nearest_product import nearest_product
 from fairbound.solve.problem import Problem
@@ -83,15 +83,15 @@ class MeanSearch(DivergenceSearch):
     def _solve(self, forest: Forest, left: Integers, rho: float, goal: float) -> None:
         """Find the bound of new pieces, either way; what is proved of a piece is proved of its halves."""
         pieces = forest.pieces
-        enough = goal + 0.8 * self.tol
+        cutoff = goal + 0.8 * self.tol
         relaxing = bool(np.ptp(self.relaxed.ceiling) > self.tol)
-        for index in left[pieces.bound[left] > enough]:
+        for index in left[pieces.bound[left] > cutoff]:
             vertices = self._shares(pieces.corners[index])
-            best, proved = self._program(rho, vertices, enough)
+            best, proved = self._program(rho, vertices, cutoff)
             pieces.guess[index] = best.label_share
             ways = [(proved, best, False)]
-            if relaxing and proved[0] > enough:
-                best, proved = self._other._program(rho, vertices, enough)
+            if relaxing and proved[0] > cutoff:
+                best, proved = self._other._program(rho, vertices, cutoff)
                 ways.append((proved, best, True))
             for (bound, w, lam), found, relaxed in ways:
                 if bound < pieces.bound[index]:
@@ -99,7 +99,7 @@ class MeanSearch(DivergenceSearch):
                     pieces.w[index], pieces.centre[index], pieces.omega[index] = w, found.centre, found.omega
                     pieces.lam[index] = lam
 
-    def _mended(self, rho: float, vertices: Floats, best: Multipliers) -> tuple[float, Floats, float]:
+    def _mended(self, rho: float, vertices: Floats, best: ConeMultipliers) -> tuple[float, Floats, float]:
         """Return the least mean that multipliers prove, once they and it are raised enough."""
         if not (
             np.isfinite(best.w).all() and np.isfinite([best.lam, best.mean]).all() and np.isfinite(best.omega).all()

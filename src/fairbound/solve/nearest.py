@@ -65,37 +65,39 @@ class _AffinitySaddle:
     def start(self) -> tuple[Floats, Floats]:
         """Uniform shares."""
         s, c = self.root.shape
-        glob = np.r_[np.full(c, 1.0 / c), 0.0, 0.0, 0.0, 0.0]
-        glob[c + 2] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
-        glob[c + 3] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
-        return np.full((1, s, 1), 1.0 / s), glob[None]
+        shared = np.r_[np.full(c, 1.0 / c), 0.0, 0.0, 0.0, 0.0]
+        shared[c + 2] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
+        shared[c + 3] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
+        return np.full((1, s, 1), 1.0 / s), shared[None]
 
-    def inner(self, local: Floats, glob: Floats) -> Floats:
+    def inner(self, local: Floats, shared: Floats) -> Floats:
         """No inner variables: a constant."""
-        return np.ones((len(glob), 1))
+        return np.ones((len(shared), 1))
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+    def derivatives(self, local: Floats, shared: Floats, inner: Floats) -> Derivatives:
         """Differentiate the affinity."""
         s, c = self.root.shape
-        k, r = local[0, :, 0], glob[0, :c]
+        k, r = local[0, :, 0], shared[0, :c]
         value = self.root * np.sqrt(k)[:, None] * np.sqrt(r)
-        g_local = value.sum(1) / (2 * k) - glob[0, c]
-        g_glob = np.r_[value.sum(0) / (2 * r) - glob[0, c + 1], 1 - k.sum(), 1 - r.sum(), 0.0, 0.0]
+        g_local = value.sum(1) / (2 * k) - shared[0, c]
+        g_glob = np.r_[value.sum(0) / (2 * r) - shared[0, c + 1], 1 - k.sum(), 1 - r.sum(), 0.0, 0.0]
         local_glob = np.zeros((1, s, 1, c + 4))
         local_glob[0, :, 0, :c] = value / (4 * k[:, None] * r)
         local_glob[0, :, 0, c] = -1.0
         corner = np.diag(np.r_[-value.sum(0) / (4 * r * r), 0.0, 0.0, 0.0, 0.0])
         corner[:c, c + 1] = corner[c + 1, :c] = -1.0
-        bent = -value.sum(1) / (4 * k * k)
-        return Derivatives(g_local[None, :, None], g_glob[None], bent[None, :, None, None], local_glob, corner[None])
+        curvature_remainder = -value.sum(1) / (4 * k * k)
+        return Derivatives(
+            g_local[None, :, None], g_glob[None], curvature_remainder[None, :, None, None], local_glob, corner[None]
+        )
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """No inner variables."""
         return np.zeros_like(at[2])
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:
+    def settled(self, local: Floats, shared: Floats) -> Booleans:
         """Go on to the end."""
-        return np.zeros(len(glob), dtype=bool)
+        return np.zeros(len(shared), dtype=bool)
 
     def take(self, index: Integers) -> _AffinitySaddle:
         """Return the problem itself."""
@@ -114,7 +116,7 @@ def nearest_shares(mass: Floats, groups: MarginalSet, labels: MarginalSet) -> Ne
     if not (groups.respects_limits(k) and labels.respects_limits(r)):
         terms = groups.term(0), labels.term(slice(0, labels.size))
         point, _ = solve_limited(_AffinitySaddle(root, groups, labels), terms, accuracy=1e-15)
-        k, r = point.local[0, :, 0], point.glob[0, : labels.size]
+        k, r = point.local[0, :, 0], point.shared[0, : labels.size]
     k, r = groups.inside(k), labels.inside(r)
     affinity = float(lowered((root * np.sqrt(k)[:, None] * np.sqrt(r)).sum(), mass.size + 16))
     short = 1.0 - affinity

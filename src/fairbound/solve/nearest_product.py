@@ -23,7 +23,7 @@ from fairbound.solve.shares import MarginalSet
 INDISTINGUISHABLE = 1e-14
 
 #: Where every share is asked for, none is smaller than this.
-LEAST_SHARE = 1e-7
+SOME_SHARE = 1e-7
 
 #: Label shares that are tried at first, the ones that are followed, and how often each is improved.
 GRID = 257
@@ -45,7 +45,7 @@ def product_divergence(divergence: Divergence, mass: Floats, k: Floats, r: Float
     some = mass > 0
     inner = np.where(some, mass * divergence.cost(q / np.where(some, mass, 1.0)), 0.0).sum(axis=(1, 2))
     stray = np.where(some, 0.0, q).sum(axis=(1, 2))
-    return inner + (divergence.escape * stray if divergence.escapes else np.where(stray > 0, np.inf, 0.0))
+    return inner + (divergence.slope_at_infinity * stray if divergence.escapes else np.where(stray > 0, np.inf, 0.0))
 
 
 def best_groups(divergence: Divergence, mass: Floats, r: Floats, groups: MarginalSet) -> Floats:
@@ -154,8 +154,8 @@ def _searched(divergence: Divergence, mass: Floats, groups: MarginalSet, labels:
     best = np.argsort(value, kind="stable")[: FOLLOWED_IN_LIMITS if groups.limited else FOLLOWED]
     value, k, r = value[best], k[best], r[best]
     for _ in range(STEPS if labels.size > 2 else 0):  # each side in turn
-        turned = labels.inside(best_groups(divergence, mass.T, k, labels))
-        found = _judged(divergence, mass, turned, groups, labels)
+        is_transposed = labels.inside(best_groups(divergence, mass.T, k, labels))
+        found = _judged(divergence, mass, is_transposed, groups, labels)
         better = found[0] < value
         if not better.any():
             break
@@ -174,10 +174,10 @@ def with_every_share(
     divergence: Divergence, mass: Floats, nearest: NearestFair, groups: MarginalSet, labels: MarginalSet
 ) -> NearestFair:
     """Return the nearest distribution; if it leaves out a group or a label, one hardly farther that does not."""
-    if min(nearest.group_mass.min(), nearest.label_mass.min()) >= LEAST_SHARE:
+    if min(nearest.group_mass.min(), nearest.label_mass.min()) >= SOME_SHARE:
         return nearest
     k, r = (
-        side.inside((1.0 - LEAST_SHARE * side.size) * share + LEAST_SHARE)
+        side.inside((1.0 - SOME_SHARE * side.size) * share + SOME_SHARE)
         for side, share in ((groups, nearest.group_mass), (labels, nearest.label_mass))
     )
     value = float(product_divergence(divergence, mass, k[None], r[None])[0])

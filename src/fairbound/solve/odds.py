@@ -58,7 +58,7 @@ BARYCENTRIC = np.sin(_ANGLES) * (-1.0) ** np.arange(FIRST)
 
 
 @dataclass
-class Search:
+class OddsSearch:
     """A search for problem ``which`` (N,) of a batch at each radius.
 
     Of the jobs of one ``team`` only the largest value counts, so none of them needs a bound below what another attains,
@@ -66,32 +66,32 @@ class Search:
     """
 
     batch: Batch
-    which: Integers
+    problem_index: Integers
     rho: Floats
-    team: Integers
+    radius_index: Integers
     tol: float
     budget: int
-    known: Floats
+    incumbent: Floats
 
     def __post_init__(self) -> None:
         """Start with no distribution at all."""
-        self.loss = np.full(len(self.which), -np.inf)
-        self.witness: list[Witness | None] = [None] * len(self.which)
-        self.likely = np.zeros((len(self.which), 2))
-        self.narrow = np.zeros(len(self.which), dtype=bool)
+        self.loss = np.full(len(self.problem_index), -np.inf)
+        self.witness: list[Witness | None] = [None] * len(self.problem_index)
+        self.likely = np.zeros((len(self.problem_index), 2))
+        self.narrow = np.zeros(len(self.problem_index), dtype=bool)
         self.most = self._largest_multipliers()
         self.range = share_range(self.batch.problems[0])
         self.limited = self.batch.problems[0].limited_within
         self.first: Nodes
         self.ceilings = np.stack([problem.ceiling for problem in self.batch.problems])
-        self.offers = Offers(self.batch.problems, self.which, self.rho, self.batch.scale)
+        self.offers = Offers(self.batch.problems, self.problem_index, self.rho, self.batch.scale)
 
     def run(self) -> list[Answer]:
         """Cut until every gap is closed or the budget is used up."""
         nodes = self._start()
         last = np.append(np.flatnonzero(np.diff(nodes.job)), len(nodes.job) - 1)
         first = np.append(0, last[:-1] + 1)
-        jobs, problem = np.arange(len(self.which)), self.batch.problems[0]
+        jobs, problem = np.arange(len(self.problem_index)), self.batch.problems[0]
         whole = np.full((len(jobs), 2, *problem.ceiling.shape), np.inf)
         ends = np.stack([nodes.share[first], nodes.share[last]], axis=1)
         mu = np.zeros((len(jobs), 2, problem.groups.multipliers)), np.zeros((len(jobs), problem.labels.multipliers))
@@ -101,7 +101,9 @@ class Search:
         for number in count():
             open_, times = self._cuts(intervals)
             if not len(open_):
-                return [self._answer(intervals.take(intervals.job == job), job) for job in range(len(self.which))]
+                return [
+                    self._answer(intervals.take(intervals.job == job), job) for job in range(len(self.problem_index))
+                ]
             cut = intervals.take(open_)
             ends = cut.ends[np.repeat(np.arange(len(open_)), times - 1)]
             place = np.concatenate([np.arange(1, n) for n in times]) / np.repeat(times, times - 1)
@@ -128,11 +130,11 @@ class Search:
     def _reach(self) -> Floats:
         """Return how much affinity the ball leaves to spare at the nearest distribution."""
         nearest = 1.0 - np.square([near.distance for near in self.batch.nearest])
-        return nearest[self.which] - least_affinity(self.rho)
+        return nearest[self.problem_index] - least_affinity(self.rho)
 
     def _start(self) -> Nodes:
         """Solve at the ends of all shares, at some that are possible, and where the value is largest."""
-        problem, jobs = self.batch.problems[0], np.arange(len(self.which))
+        problem, jobs = self.batch.problems[0], np.arange(len(self.problem_index))
         near = float(self.batch.nearest[0].label_mass[list((problem.parts or ((0,),))[0])].sum())
         least = least_affinity(self.rho) - np.maximum(NO_REACH - self._reach(), 0.0)
         self.likely = possible_shares(problem, self.range.inner, near, least)
@@ -168,7 +170,7 @@ class Search:
 
         ``<omega, r> <= sigma_R(omega)`` fails there for an omega that looks at the first label alone.
         """
-        jobs, sign = np.arange(len(self.which)), (-1.0, 1.0)[side]
+        jobs, sign = np.arange(len(self.problem_index)), (-1.0, 1.0)[side]
         inner, end = self.range.inner[side], self.range.ends[side]
         here = nodes.places(jobs, np.full(len(jobs), inner))
         if sign * (end - inner) <= 0:
@@ -186,7 +188,7 @@ class Search:
 
     def _summits(self) -> Floats:
         """Return about where the value is largest, for each job: around the best of the first shares, ever closer."""
-        jobs = np.arange(len(self.which))
+        jobs = np.arange(len(self.problem_index))
         best = self._values(self.first).reshape(-1, FIRST).argmax(axis=1)
         around = np.concatenate([[0.0], CHEBYSHEV, [1.0]])
         reach = self.likely[:, 1:] - self.likely[:, :1]
@@ -200,26 +202,26 @@ class Search:
 
     def _values(self, nodes: Nodes) -> Floats:
         """Return what the multipliers prove at their own shares: about the largest values there."""
-        theta = np.maximum(nodes.theta, self.ceilings[self.which[nodes.job]])
+        theta = np.maximum(nodes.theta, self.ceilings[self.problem_index[nodes.job]])
         theta, mu, ends = (part[:, None].repeat(2, axis=1) for part in (theta, nodes.group_mu, nodes.share))
         return self._bound(nodes.job, Multipliers(theta, mu, nodes.label_mu, nodes.omega), ends)
 
     def _solved(self, job: Integers, share: Floats, *, attain: bool = True, possible: bool = False) -> Nodes:
         """Solve programs, and keep the distributions that attain more; ``possible`` says that all shares are so."""
-        which, rho = self.which[job], self.rho[job]
+        problem_index, rho = self.problem_index[job], self.rho[job]
         accuracy = max(BEST_ACCURACY, ROUGH_ACCURACY * self.tol / self.batch.scale)
         if self.narrow[job].any():  # where multipliers are large, so are the effects of their errors
             accuracy = NARROW_ACCURACY
         sought = possible | (share > self.likely[job, 0]) & (share < self.likely[job, 1])
         # In a narrow range of shares multipliers are large: those that are just enough at a share fail beside it.
-        enough = np.where(sought | self.narrow[job], -np.inf, self._goal(job))
+        cutoff = np.where(sought | self.narrow[job], -np.inf, self._goal(job))
         low, high = self.range.inner
         aside = min(0.5 * (high - low), max(1e-9, ASIDE * (high - low) if self.limited else 0.0))
         found = self.batch.solve(
-            which, rho, accuracy, np.clip(share, low + aside, high - aside), enough, self.most[job]
+            problem_index, rho, accuracy, np.clip(share, low + aside, high - aside), cutoff, self.most[job]
         )
         for number in range(len(self.batch.problems) if attain else 0):
-            chosen = np.flatnonzero((which == number) & sought)
+            chosen = np.flatnonzero((problem_index == number) & sought)
             if len(chosen):
                 self._adopt(job[chosen], self.batch.witnesses(number, rho[chosen], found, chosen, share[chosen]))
         label_mu = found.label_mu if self.limited else no_multipliers(len(job), self.batch.problems[0].labels)
@@ -228,9 +230,9 @@ class Search:
 
     def _bound(self, job: Integers, given: Multipliers, ends: Floats) -> Floats:
         """Return what multipliers prove on intervals."""
-        value, which = np.empty(len(job)), self.which[job]
+        value, problem_index = np.empty(len(job)), self.problem_index[job]
         for number, problem in enumerate(self.batch.problems):
-            here = np.flatnonzero(which == number) if len(self.batch.problems) > 1 else np.arange(len(job))
+            here = np.flatnonzero(problem_index == number) if len(self.batch.problems) > 1 else np.arange(len(job))
             if len(here):
                 own = given.take(here)
                 omega = own.omega if self.limited else None
@@ -251,8 +253,8 @@ class Search:
             weight = np.where(np.isinf(weight), 1.0, weight)
             weight = np.where((at[:, None] == CHEBYSHEV).any(axis=1, keepdims=True), at[:, None] == CHEBYSHEV, weight)
             fall = weight / weight.sum(axis=1, keepdims=True)
-        shape = (len(self.which), FIRST, *self.first.theta.shape[1:])
-        least = self.ceilings[self.which[job]]
+        shape = (len(self.problem_index), FIRST, *self.first.theta.shape[1:])
+        least = self.ceilings[self.problem_index[job]]
         above = np.log(np.maximum(self.first.theta.reshape(shape)[job] - least[:, None], 1e-12 * self.batch.scale))
         above = above + 0.5 * np.log(CHEBYSHEV * (1.0 - CHEBYSHEV))[:, None, None]
         theta = np.exp(
@@ -262,7 +264,7 @@ class Search:
         k = np.einsum("ni,nis->ns", fall, self.first.group_share.reshape(shape[:3])[job])
         (theta, lam), mu = self.offers.balanced(job, share, theta), np.zeros((len(job), self.first.group_mu.shape[1]))
         label_mu, omega = (
-            np.einsum("ni,nir->nr", fall, part.reshape(len(self.which), FIRST, -1)[job])
+            np.einsum("ni,nir->nr", fall, part.reshape(len(self.problem_index), FIRST, -1)[job])
             for part in (self.first.label_mu, self.first.omega)
         )
         limits = mu, np.maximum(label_mu, 0.0), omega
@@ -285,9 +287,9 @@ class Search:
 
     def _goal(self, job: Integers) -> Floats:
         """Return what is attained by the best of each job's team."""
-        best = self.known.copy()
-        np.maximum.at(best, self.team, self.loss)
-        return best[self.team[job]]
+        best = self.incumbent.copy()
+        np.maximum.at(best, self.radius_index, self.loss)
+        return best[self.radius_index[job]]
 
     def _adopt(self, job: Integers, found: Witnesses) -> None:
         """Keep distributions that attain more."""
@@ -307,7 +309,7 @@ class Search:
         open_ = np.arange(len(job))
         for offer in self.offers.each():
             offered = offer(nodes, pair[open_], cut, parent[open_])
-            np.maximum(offered.theta, self.ceilings[self.which[job[open_]]][:, None], out=offered.theta)
+            np.maximum(offered.theta, self.ceilings[self.problem_index[job[open_]]][:, None], out=offered.theta)
             value = self._bound(job[open_], offered, ends[open_])
             better = value <= bound[open_]
             bound[open_[better]] = value[better]
@@ -344,10 +346,16 @@ class Search:
 
 
 def odds_answers(
-    batch: Batch, which: Integers, rho: Floats, team: Integers, tol: float, budget: int, known: Floats
+    batch: Batch,
+    problem_index: Integers,
+    rho: Floats,
+    radius_index: Integers,
+    tol: float,
+    budget: int,
+    incumbent: Floats,
 ) -> list[Answer]:
     """Answer for problem ``which`` (N,) at each radius; ``budget`` limits the number of intervals of each.
 
     The bounds of one ``team`` are as tight as their largest one needs, or what is ``known`` to be attained by others.
     """
-    return Search(batch, which, rho, team, tol, budget, known).run()
+    return OddsSearch(batch, problem_index, rho, radius_index, tol, budget, incumbent).run()

@@ -45,14 +45,14 @@ class _ShareSaddle:
         floor = 1.0 / n - 0.5 * min(1.0 / n, self.labels.width)
         return np.zeros((1, 1, 1)), np.r_[np.full(n, 1.0 / n), floor, 0.0][None]
 
-    def inner(self, local: Floats, glob: Floats) -> Floats:
+    def inner(self, local: Floats, shared: Floats) -> Floats:
         """No inner variables: a constant."""
-        return np.ones((len(glob), 1))
+        return np.ones((len(shared), 1))
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+    def derivatives(self, local: Floats, shared: Floats, inner: Floats) -> Derivatives:
         """Differentiate <aim, m> + nu (1 - sum m)."""
         n = len(self.aim)
-        slope = np.r_[self.aim - glob[0, -1], 0.0, 1.0 - glob[0, :n].sum()]
+        slope = np.r_[self.aim - shared[0, -1], 0.0, 1.0 - shared[0, :n].sum()]
         corner = np.zeros((1, n + 2, n + 2))
         corner[0, :n, -1] = corner[0, -1, :n] = -1.0
         return Derivatives(local, slope[None], np.ones((1, 1, 1, 1)), np.zeros((1, 1, 1, n + 2)), corner)
@@ -61,9 +61,9 @@ class _ShareSaddle:
         """No inner variables."""
         return np.zeros_like(at[2])
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:
+    def settled(self, local: Floats, shared: Floats) -> Booleans:
         """Go on to the end."""
-        return np.zeros(len(glob), dtype=bool)
+        return np.zeros(len(shared), dtype=bool)
 
     def take(self, index: Integers) -> _ShareSaddle:
         """Return the problem itself."""

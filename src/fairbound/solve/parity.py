@@ -34,7 +34,7 @@ FURTHER = ((BEST_ACCURACY, np.inf), (1e-18, 1e6), (1e-18, 1e5))
 class MeansOfGroups(Protocol):
     """A batch of problems of means given the group, whatever is asked of base rates."""
 
-    def at_ceiling(self, which: Integers, rho: Floats, team: Integers) -> list[Answer | None]:
+    def at_ceiling(self, problem_index: Integers, rho: Floats, radius_index: Integers) -> list[Answer | None]:
         """Answer where a distribution is possible that has nothing but the largest values; None elsewhere.
 
         One of a team is enough.
@@ -45,7 +45,7 @@ class MeansOfGroups(Protocol):
         """Answer with the ceilings."""
         ...
 
-    def answers(self, which: Integers, rho: Floats, tol: float) -> list[Answer]:
+    def answers(self, problem_index: Integers, rho: Floats, tol: float) -> list[Answer]:
         """Answer where no search is needed."""
         ...
 
@@ -71,11 +71,11 @@ class Batch:
 
     def solve(
         self,
-        which: Integers,
+        problem_index: Integers,
         rho: Floats,
         accuracy: float,
         share: Floats | None = None,
-        enough: Floats | None = None,
+        cutoff: Floats | None = None,
         most: Floats | None = None,
     ) -> ConditionalSolution:
         """Solve problem ``which`` (N,) at each radius, with that ``share`` of the first part of the labels.
@@ -90,11 +90,11 @@ class Batch:
         value = np.minimum(value, ceiling[..., None])  # above the ceilings P has no mass, only places for it
         parts = first.parts or ()
         chunk = max(1, BATCH_ATOMS // first.upper.probability.size)
-        cap = self._cap(which, rho) if most is None else np.minimum(self._cap(which, rho), most / scale)
+        cap = self._cap(problem_index, rho) if most is None else np.minimum(self._cap(problem_index, rho), most / scale)
         found = []
-        for start in range(0, len(which), chunk):
+        for start in range(0, len(problem_index), chunk):
             here = slice(start, start + chunk)
-            index = which[here]
+            index = problem_index[here]
             weight, part = probability[index], np.ones((len(index), len(parts)))
             if share is not None:
                 weight = weight * first.part_share(share[here])[:, None, :, None]
@@ -105,7 +105,7 @@ class Batch:
                 value[index],
                 ceiling[index],
                 least_affinity(rho[here]),
-                np.full(len(index), -np.inf) if enough is None else enough[here] / scale,
+                np.full(len(index), -np.inf) if cutoff is None else cutoff[here] / scale,
                 cap[here],
                 part,
                 parts,
@@ -117,12 +117,12 @@ class Batch:
         theta, lam, k, r, group_mu, label_mu, omega = (
             np.concatenate([getattr(f, name) for f in found]) for name in ConditionalSolution.__dataclass_fields__
         )
-        theta = np.maximum(theta * scale, np.stack([p.ceiling for p in self.problems])[which])
+        theta = np.maximum(theta * scale, np.stack([p.ceiling for p in self.problems])[problem_index])
         return ConditionalSolution(theta, lam * scale, k, r, group_mu / scale, label_mu * scale, omega * scale)
 
-    def _cap(self, which: Integers, rho: Floats) -> Floats:
+    def _cap(self, problem_index: Integers, rho: Floats) -> Floats:
         """How large lam may be where it matters; more only serves to discard shares that no distribution has."""
-        reserve = 1.0 - np.square([near.distance for near in self.nearest])[which] - least_affinity(rho)
+        reserve = 1.0 - np.square([near.distance for near in self.nearest])[problem_index] - least_affinity(rho)
         return np.clip(10.0 / np.maximum(reserve, 1e-9), 50.0, 1e8)
 
     def witnesses(
@@ -137,17 +137,17 @@ class Batch:
         lam = lam * k[:, :, None] * np.ones((1, 1, problem.labels.size))
         return build_witnesses(problem, rho, (k, r), found.theta[chosen], lam, self.nearest[number])
 
-    def at_ceiling(self, which: Integers, rho: Floats, team: Integers) -> list[Answer | None]:
+    def at_ceiling(self, problem_index: Integers, rho: Floats, radius_index: Integers) -> list[Answer | None]:
         """Answer where a distribution is possible that has nothing but the largest values; None elsewhere."""
-        return at_ceiling(self, which, rho, team)
+        return at_ceiling(self, problem_index, rho, radius_index)
 
     def unproved(self, number: int, rho: Floats) -> list[Answer]:
         """Answer with the ceilings."""
         return unproved(self, number, rho, self.nearest[number])
 
-    def answers(self, which: Integers, rho: Floats, tol: float) -> list[Answer]:
+    def answers(self, problem_index: Integers, rho: Floats, tol: float) -> list[Answer]:
         """Answer for means given the group alone."""
-        return parity_answers(self, which, rho, tol)
+        return parity_answers(self, problem_index, rho, tol)
 
     def plain_proof(self, problem: Problem) -> ConditionalProof:
         """Return the proof that no mean given the group exceeds the ceilings."""
@@ -155,24 +155,26 @@ class Batch:
         return ConditionalProof(problem.ceiling[None, None], np.zeros(0), *limits, np.zeros(0))
 
 
-def at_ceiling(batch: Batch, which: Integers, rho: Floats, team: Integers) -> list[Answer | None]:
+def at_ceiling(batch: Batch, problem_index: Integers, rho: Floats, radius_index: Integers) -> list[Answer | None]:
     """Answer where a distribution is possible that has nothing but the largest values; None elsewhere.
 
     A group (or its rows of a label) can then be emptied and filled with anything: the ball proves nothing any more. Of
     a ``team`` only the largest value counts: one is enough.
     """
-    answers: list[Answer | None] = [None] * len(which)
-    open_ = np.ones(int(team.max(initial=-1)) + 1, dtype=bool)
+    answers: list[Answer | None] = [None] * len(problem_index)
+    open_ = np.ones(int(radius_index.max(initial=-1)) + 1, dtype=bool)
     for number, problem in enumerate(batch.problems):
-        if not (open_[team] & (which == number)).any():
+        if not (open_[radius_index] & (problem_index == number)).any():
             continue
         atoms = problem.lower
         kept = np.where(atoms.loss == problem.ceiling[..., None], atoms.probability, 0.0).sum(axis=2)
         near = nearest_shares(kept, problem.groups, problem.labels)
-        chosen = np.flatnonzero(open_[team] & (which == number) & (rho >= near.distance) & problem.unseen)
+        chosen = np.flatnonzero(
+            open_[radius_index] & (problem_index == number) & (rho >= near.distance) & problem.unseen
+        )
         for index, answer in zip(chosen, unproved(batch, number, rho[chosen], near), strict=True):
             if answer.witness.loss > answer.bound - 1e-9 * batch.scale:
-                answers[int(index)], open_[team[index]] = answer, False
+                answers[int(index)], open_[radius_index[index]] = answer, False
     return answers
 
 
@@ -204,19 +206,19 @@ def unproved(batch: Batch, number: int, rho: Floats, near: NearestFair) -> list[
     ]
 
 
-def parity_answers(batch: Batch, which: Integers, rho: Floats, tol: float) -> list[Answer]:
+def parity_answers(batch: Batch, problem_index: Integers, rho: Floats, tol: float) -> list[Answer]:
     """Answer for means given the group alone: one convex program each.
 
     Solved as accurately as the tolerance asks for; the few whose gap is still too large once more, as far as floats go.
     """
     rough = max(BEST_ACCURACY, ROUGH_ACCURACY * tol / batch.scale)
-    answers = _solved(batch, which, rho, rough)
+    answers = _solved(batch, problem_index, rho, rough)
     for accuracy, limit in FURTHER:
         again = np.array([i for i, a in enumerate(answers) if a.bound - a.witness.loss > 0.5 * tol], dtype=np.int64)
         if not len(again):
             break
         most = np.full(len(again), limit * batch.scale)
-        for index, other in zip(again, _solved(batch, which[again], rho[again], accuracy, most), strict=True):
+        for index, other in zip(again, _solved(batch, problem_index[again], rho[again], accuracy, most), strict=True):
             answers[index] = _better(answers[index], other)
     return answers
 
@@ -227,11 +229,13 @@ def _better(first: Answer, second: Answer) -> Answer:
     return replace(low, witness=max(low.witness, high.witness, key=lambda witness: witness.loss))
 
 
-def _solved(batch: Batch, which: Integers, rho: Floats, accuracy: float, most: Floats | None = None) -> list[Answer]:
-    found = batch.solve(which, rho, accuracy, most=most)
+def _solved(
+    batch: Batch, problem_index: Integers, rho: Floats, accuracy: float, most: Floats | None = None
+) -> list[Answer]:
+    found = batch.solve(problem_index, rho, accuracy, most=most)
     answers: dict[int, Answer] = {}
     for number, problem in enumerate(batch.problems):
-        chosen = np.flatnonzero(which == number)
+        chosen = np.flatnonzero(problem_index == number)
         if not len(chosen):
             continue
         theta, mus = found.theta[chosen], (found.group_mu[chosen, None], found.label_mu[chosen])
@@ -247,4 +251,4 @@ def _solved(batch: Batch, which: Integers, rho: Floats, accuracy: float, most: F
             limits = mus[0][place, None], label_mu[place, None], np.zeros(0)
             proof = ConditionalProof(theta[place, None, None], np.zeros(0), *limits)
             answers[int(chosen[place])] = Answer(value, witnesses[place], proof)
-    return [answers[index] for index in range(len(which))]
+    return [answers[index] for index in range(len(problem_index))]

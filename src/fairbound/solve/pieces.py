@@ -58,7 +58,7 @@ class PieceSaddle:
     tau: Floats
     vertices: Floats
     cap: Floats
-    enough: Floats
+    cutoff: Floats
     groups: MarginalSet
     labels: MarginalSet
 
@@ -138,39 +138,39 @@ class PieceSaddle:
         n, s, c, m = self.shape
         local = np.full((n, s, c + 1), 2.0)
         local[..., c] = 1.0 / s
-        glob = np.zeros((n, self.size))
-        glob[:, 1 : m + 1] = 1.0 / m
-        glob[:, m + 3] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
+        shared = np.zeros((n, self.size))
+        shared[:, 1 : m + 1] = 1.0 / m
+        shared[:, m + 3] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
         affinity = (self.root**2 / (2.0 - self.loss)).sum()
-        glob[:, 0] = np.minimum((self.tau + 0.01) / affinity, 0.5 * self.cap)
+        shared[:, 0] = np.minimum((self.tau + 0.01) / affinity, 0.5 * self.cap)
         if self.limited:
-            glob[:, m + 4 + c : m + 4 + 2 * c] = 1.0 / c
-            glob[:, -1] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
-        return local, glob
+            shared[:, m + 4 + c : m + 4 + 2 * c] = 1.0 / c
+            shared[:, -1] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
+        return local, shared
 
     def _above(self, w: Floats) -> Floats:
         """Return eta(r^j), shape (N, S, m, C)."""
         n, s, c, m = self.shape
         return (self.moves @ w[..., None]).reshape(n, s, m, c)
 
-    def inner(self, local: Floats, glob: Floats) -> Floats:
+    def inner(self, local: Floats, shared: Floats) -> Floats:
         """Return x = lam theta sqrt(p) / (eta - loss), shape (N, S, m, C, J)."""
         _, _, c, m = self.shape
-        theta = glob[:, None, 1 : m + 1, None, None]
+        theta = shared[:, None, 1 : m + 1, None, None]
         gap = self._above(local[..., :c])[..., None] - self.loss[:, None]
-        return glob[:, 0, None, None, None, None] * theta * self.root[:, None] / gap + 1e-12
+        return shared[:, 0, None, None, None, None] * theta * self.root[:, None] / gap + 1e-12
 
     @cached_property
     def _upper(self) -> Floats:
         """Ones above the diagonal."""
         return np.triu(np.ones((self.size, self.size)), 1)
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+    def derivatives(self, local: Floats, shared: Floats, inner: Floats) -> Derivatives:
         """Differentiate; atoms are summed first."""
         n, s, c, m = self.shape
         w, k = local[..., :c], local[..., c]
-        lam = glob[:, 0, None, None, None, None]
-        theta = glob[:, None, 1 : m + 1, None, None]
+        lam = shared[:, 0, None, None, None, None]
+        theta = shared[:, None, 1 : m + 1, None, None]
         inverse = 1.0 / (self._above(w)[..., None] - self.loss[:, None])
         root = self.root[:, None]
         best, x = lam * root * inverse, inner / theta
@@ -185,16 +185,16 @@ class PieceSaddle:
         g_local = np.empty((n, s, c + 1))
         g_local[..., :c] = k[..., None] * self.centre[:, None]
         g_local[..., :c] -= ((weight * mass).reshape(n, s, 1, m * c) @ self.moves)[:, :, 0]
-        g_local[..., c] = (w @ self.centre[:, :, None])[..., 0] - glob[:, m + 2, None]
+        g_local[..., c] = (w @ self.centre[:, :, None])[..., 0] - shared[:, m + 2, None]
         g_glob = np.zeros((n, self.size))
         g_glob[:, 0] = 2.0 * (root * best * theta).sum((1, 2, 3, 4)) - 2.0 * self.tau
-        g_glob[:, 1 : m + 1] = worth.sum((1, 3)) - glob[:, m + 1, None]
-        g_glob[:, m + 1] = 1.0 - glob[:, 1 : m + 1].sum(1)
+        g_glob[:, 1 : m + 1] = worth.sum((1, 3)) - shared[:, m + 1, None]
+        g_glob[:, m + 1] = 1.0 - shared[:, 1 : m + 1].sum(1)
         g_glob[:, m + 2] = 1.0 - k.sum(1)
 
         local_local = np.zeros((n, s, c + 1, c + 1))
-        bent = (2.0 * curve).reshape(n, s, m * c, 1) * self.moves
-        local_local[..., :c, :c] = bent.swapaxes(-1, -2) @ self.moves
+        curvature_remainder = (2.0 * curve).reshape(n, s, m * c, 1) * self.moves
+        local_local[..., :c, :c] = curvature_remainder.swapaxes(-1, -2) @ self.moves
         local_local[..., :c, c] = local_local[..., c, :c] = self.centre[:, None]
         local_glob = np.zeros((n, s, c + 1, self.size))
         local_glob[..., :c, 0] = -2.0 * (slope.reshape(n, s, 1, m * c) @ self.moves)[:, :, 0]
@@ -207,10 +207,10 @@ class PieceSaddle:
         if self.limited:
             omega, r = slice(m + 4, m + 4 + c), slice(m + 4 + c, m + 4 + 2 * c)
             ball = slice(1, m + 1)
-            g_glob[:, ball] -= (self.vertices @ glob[:, omega, None])[..., 0]
-            g_glob[:, omega] = glob[:, r] - (glob[:, None, ball] @ self.vertices)[:, 0]
-            g_glob[:, r] = glob[:, omega] - glob[:, -2, None]
-            g_glob[:, -2] = 1.0 - glob[:, r].sum(1)
+            g_glob[:, ball] -= (self.vertices @ shared[:, omega, None])[..., 0]
+            g_glob[:, omega] = shared[:, r] - (shared[:, None, ball] @ self.vertices)[:, 0]
+            g_glob[:, r] = shared[:, omega] - shared[:, -2, None]
+            g_glob[:, -2] = 1.0 - shared[:, r].sum(1)
             corner[:, ball, omega] = -self.vertices
             corner[:, omega, r] = np.eye(c)
             corner[:, r, -2] = -1.0
@@ -220,25 +220,25 @@ class PieceSaddle:
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """Newton step of x."""
         _, _, c, m = self.shape
-        local, glob, inner = at
-        theta, d_theta = (g[:, None, 1 : m + 1, None, None] for g in (glob, step[1]))
-        lam, d_lam = (g[:, 0, None, None, None, None] for g in (glob, step[1]))
+        local, shared, inner = at
+        theta, d_theta = (g[:, None, 1 : m + 1, None, None] for g in (shared, step[1]))
+        lam, d_lam = (g[:, 0, None, None, None, None] for g in (shared, step[1]))
         gap = self._above(local[..., :c])[..., None] - self.loss[:, None]
         d_gap = self._above(step[0][..., :c])[..., None]
         x = inner / theta
         root = self.root[:, None]
         return theta / gap * (root * (d_lam + lam) - x * (d_gap + gap)) + x * d_theta
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:
+    def settled(self, local: Floats, shared: Floats) -> Booleans:
         """Compare the bound (here without care for rounding) with what is enough."""
         if self.limited:
-            return np.zeros(len(glob), dtype=bool)
+            return np.zeros(len(shared), dtype=bool)
         c = self.shape[2]
         w = local[..., :c]
         gap = self._above(w)[..., None] - self.loss[:, None]
         total = (self.root[:, None] ** 2 / gap).sum(axis=(1, 3, 4)).max(axis=1)
         level = (w @ self.centre[:, :, None])[..., 0].max(axis=1)
-        settled: Booleans = level - self.tau**2 / total < self.enough
+        settled: Booleans = level - self.tau**2 / total < self.cutoff
         return settled
 
     def take(self, index: Integers) -> PieceSaddle:
@@ -248,7 +248,7 @@ class PieceSaddle:
             tau=self.tau[index],
             vertices=take(self.vertices, index),
             cap=self.cap[index],
-            enough=self.enough[index],
+            cutoff=self.cutoff[index],
         )
 
 
@@ -273,13 +273,13 @@ def solve_pieces(problem: PieceSaddle, *, accuracy: float = 1e-10) -> PieceSolut
     if problem.limited:
         terms.append(problem.labels.term(slice(m + 4 + c, m + 4 + 2 * c)))
     point, mu = solve_limited(problem, tuple(terms), accuracy=accuracy)
-    w, lam, theta = point.local[..., :c], point.glob[:, 0], point.glob[:, 1 : m + 1]
+    w, lam, theta = point.local[..., :c], point.shared[:, 0], point.shared[:, 1 : m + 1]
     # Multipliers at the very ceilings, where the ball is slack, would be below them after rounding.
     w = w + NUDGE * c * (1.0 + np.abs(w).max(axis=(1, 2), keepdims=True))
     level_mu = problem.groups.useful(mu[0], (w @ problem.centre[..., None])[..., 0])
     omega, share_mu = np.zeros((n, c)), no_multipliers(n, problem.labels)
     if problem.limited:
-        omega = point.glob[:, m + 4 : m + 4 + c] / lam[:, None] ** 2
+        omega = point.shared[:, m + 4 : m + 4 + c] / lam[:, None] ** 2
         share_mu = problem.labels.useful(mu[1] / lam[:, None] ** 2, omega)
     shares = point.local[..., c], (theta[:, None] @ problem.vertices)[:, 0]
     return PieceSolution(w, problem.centre, omega, level_mu, share_mu, lam, *shares)

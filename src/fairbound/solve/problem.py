@@ -49,7 +49,7 @@ class Problem:
     groups: MarginalSet
     labels: MarginalSet
     parts: tuple[tuple[int, ...], ...] | None = None
-    turned: bool = False
+    is_transposed: bool = False
 
     @property
     def transposed(self) -> Problem:
@@ -61,7 +61,7 @@ class Problem:
             ceiling=self.ceiling.T,
             groups=self.labels,
             labels=self.groups,
-            turned=not self.turned,
+            is_transposed=not self.is_transposed,
         )
 
     @cached_property
@@ -89,12 +89,12 @@ class Problem:
         """Return the same for a Q with any masses of cells (..., S, C): groups may have base rates of their own."""
         if self.parts is None:
             return mass
-        table = mass.swapaxes(-1, -2) if self.turned else mass
+        table = mass.swapaxes(-1, -2) if self.is_transposed else mass
         within = np.empty_like(table)
         for part in self.parts:
             total = table[..., part].sum(axis=-1, keepdims=True)
             within[..., part] = table[..., part] / np.where(total > 0, total, 1.0)
-        return within.swapaxes(-1, -2) if self.turned else within
+        return within.swapaxes(-1, -2) if self.is_transposed else within
 
     @property
     def limited_within(self) -> bool:

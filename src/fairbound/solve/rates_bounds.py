@@ -76,13 +76,13 @@ def group_totals(problem: Problem, vertices: Floats, leaves: Leaves) -> Floats:
     with np.errstate(all="ignore"):
         exact = zeta + k * depth
         exact = exact - margin(np.abs(zeta) + k * (np.abs(base) + loss), few)
-        bent = np.where(exact > 0, k / exact, np.inf)
+        curvature_remainder = np.where(exact > 0, k / exact, np.inf)
         straight = _tangent(zeta, depth, k, centre)
         if problem.lower.loss.shape == loss.shape:
             # A tangent, unlike the function itself, may be lower for larger losses: where these were rounded up, the
             # tangent of what they were rounded from counts too.
             straight = np.maximum(straight, _tangent(zeta, base - problem.lower.loss, k, centre))
-        terms = np.where(probability > 0, probability * np.where(concave, straight, bent), 0.0)
+        terms = np.where(probability > 0, probability * np.where(concave, straight, curvature_remainder), 0.0)
         total = raised(terms.sum(axis=(3, 4)) + LEAST, probability.size + PROBABILITY_ROUNDINGS + few)
     return np.where(feasible, total, np.inf)
 

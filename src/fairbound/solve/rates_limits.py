@@ -52,23 +52,23 @@ class _LinearProgram:
     def start(self) -> tuple[Floats, Floats]:
         """Uniform shares."""
         n, m, s = self.vertices.shape
-        local, glob = np.zeros((n, s, 2)), np.full((n, m + 2), 1.0 / m)
+        local, shared = np.zeros((n, s, 2)), np.full((n, m + 2), 1.0 / m)
         local[..., 1] = 1.0 / s
-        glob[:, -2], glob[:, -1] = 0.0, 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
-        return local, glob
+        shared[:, -2], shared[:, -1] = 0.0, 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
+        return local, shared
 
-    def inner(self, local: Floats, glob: Floats) -> Floats:
+    def inner(self, local: Floats, shared: Floats) -> Floats:
         """No inner variables: a constant."""
-        return np.ones((len(glob), 1))
+        return np.ones((len(shared), 1))
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+    def derivatives(self, local: Floats, shared: Floats, inner: Floats) -> Derivatives:
         """Differentiate; everything is bilinear."""
         n, m, s = self.vertices.shape
-        omega, theta = local[..., 0], glob[:, :m]
-        g_local, g_glob = np.empty_like(local), np.zeros_like(glob)
+        omega, theta = local[..., 0], shared[:, :m]
+        g_local, g_glob = np.empty_like(local), np.zeros_like(shared)
         g_local[..., 0] = local[..., 1] - (theta[:, None] @ self.vertices)[:, 0]
         g_local[..., 1] = omega
-        g_glob[:, :m] = self.value - (self.vertices @ omega[..., None])[..., 0] - glob[:, m, None]
+        g_glob[:, :m] = self.value - (self.vertices @ omega[..., None])[..., 0] - shared[:, m, None]
         g_glob[:, m] = 1.0 - theta.sum(axis=1)
         block = np.broadcast_to(np.array([[0.0, 1.0], [1.0, 0.0]]), (n, s, 2, 2))
         cross = np.zeros((n, s, 2, m + 2))
@@ -81,9 +81,9 @@ class _LinearProgram:
         """No inner variables."""
         return np.zeros_like(at[2])
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:
+    def settled(self, local: Floats, shared: Floats) -> Booleans:
         """Go on to the end."""
-        return np.zeros(len(glob), dtype=bool)
+        return np.zeros(len(shared), dtype=bool)
 
     def take(self, index: Integers) -> _LinearProgram:
         """Select problems."""

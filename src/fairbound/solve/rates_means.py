@@ -89,7 +89,7 @@ class MeansSaddle:
         """Theta >= ceiling, rates and shares inside; 0 <= lam <= cap."""
         n, s, c = self.shape
         size, wide = self._sizes
-        own, glob = np.eye(size), np.eye(wide)
+        own, shared = np.eye(size), np.eye(wide)
         rate, border, offset = (
             own[c : c + len(self._free)],
             np.zeros((len(self._free), wide)),
@@ -104,13 +104,17 @@ class MeansSaddle:
             within = np.stack([u - self.least[:, None] * k, self.most[:, None] * k - u], axis=1)
             block, borders, offset = np.concatenate([block, within], axis=1), _more(borders, 2), np.r_[offset, 0.0, 0.0]
         k = np.broadcast_to(own[-1], (n, 1, size))
-        block, borders, offset = np.concatenate([block, k], axis=1), np.vstack([borders, -glob[-1]]), np.r_[offset, 0.0]
+        block, borders, offset = (
+            np.concatenate([block, k], axis=1),
+            np.vstack([borders, -shared[-1]]),
+            np.r_[offset, 0.0],
+        )
         if self.groups.skew is not None:  # k_s <= floor_k + g
-            block, borders = np.concatenate([block, -k], axis=1), np.vstack([borders, glob[-1]])
+            block, borders = np.concatenate([block, -k], axis=1), np.vstack([borders, shared[-1]])
             offset = np.r_[offset, -self.groups.width]
         offsets = np.concatenate([self.ceiling, np.broadcast_to(offset, (n, s, len(offset)))], axis=2)
         sign = np.r_[np.ones(c), -np.ones(len(offset))]
-        rest = np.vstack([glob[0], -glob[0], glob[1 : 1 + self._common], glob[-1]])
+        rest = np.vstack([shared[0], -shared[0], shared[1 : 1 + self._common], shared[-1]])
         limits = np.zeros((n, len(rest)))
         limits[:, 1] = -self.cap
         return (
@@ -121,7 +125,7 @@ class MeansSaddle:
     def start(self) -> tuple[Floats, Floats]:
         """Uniform shares, multipliers a unit above the ceilings."""
         n, s, c = self.shape
-        local, glob = np.zeros((n, s, self._sizes[0])), np.zeros((n, self._sizes[1]))
+        local, shared = np.zeros((n, s, self._sizes[0])), np.zeros((n, self._sizes[1]))
         local[..., :c] = self.ceiling + 1.0
         for part in self.several:
             local[..., c + np.searchsorted(self._free, part)] = 1.0 / len(part)
@@ -129,11 +133,11 @@ class MeansSaddle:
         if len(self.parts) == 2:
             local[..., -2] = 0.5 * (self.least + self.most)[:, None] / s
         if self._common:
-            glob[:, 1 : 1 + self._common] = self.rates.start[1]
-        glob[:, -1] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
+            shared[:, 1 : 1 + self._common] = self.rates.start[1]
+        shared[:, -1] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
         pull = self.root**2 / (local[..., :c, None] - self.value)
-        glob[:, 0] = np.minimum((self.tau + 0.01) * s / pull.sum(axis=(1, 2, 3)), 0.5 * self.cap)
-        return local, glob
+        shared[:, 0] = np.minimum((self.tau + 0.01) * s / pull.sum(axis=(1, 2, 3)), 0.5 * self.cap)
+        return local, shared
 
     def within(self, local: Floats) -> Floats:
         """Return the label shares within their parts."""
@@ -147,17 +151,17 @@ class MeansSaddle:
         w = local[..., -len(self.parts) :] @ self._shares.T
         return local[..., :c, None] - self.value, w[..., None]
 
-    def inner(self, local: Floats, glob: Floats) -> Floats:
+    def inner(self, local: Floats, shared: Floats) -> Floats:
         """Return x = lam sqrt(p) w / (theta - v)."""
         depth, w = self._split(local)
-        return glob[:, 0, None, None, None] * self.root * w / depth + 1e-12
+        return shared[:, 0, None, None, None] * self.root * w / depth + 1e-12
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+    def derivatives(self, local: Floats, shared: Floats, inner: Floats) -> Derivatives:
         """Differentiate, with x eliminated; first by w, which is linear in the variables."""
         n, s, c = self.shape
         size, wide = self._sizes
         depth, w = self._split(local)
-        lam, flat = glob[:, 0, None, None, None], w[..., 0]
+        lam, flat = shared[:, 0, None, None, None], w[..., 0]
         inverse = 1.0 / depth
         pull = self.root * inverse  # times w: what one unit of lam adds to x
         square = inner * inner
@@ -167,7 +171,7 @@ class MeansSaddle:
         g_local, g_glob = np.zeros((n, s, size)), np.zeros((n, wide))
         g_local[..., :c] = self.within(local) - mass.sum(-1) / flat
         g_local[..., last] = ((mass * depth).sum(-1) / flat**2) @ weight
-        g_local[..., -1] -= glob[:, -2, None]
+        g_local[..., -1] -= shared[:, -2, None]
         g_glob[:, 0] = 2.0 * ((lam * pull * w * self.root).sum((1, 2, 3)) - self.tau)
         g_glob[:, -2] = 1.0 - local[..., -1].sum(1)
         local_local, local_glob = np.zeros((n, s, size, size)), np.zeros((n, s, size, wide))
@@ -189,16 +193,16 @@ class MeansSaddle:
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """Newton step of x."""
-        local, glob, x = at
+        local, shared, x = at
         depth, w = self._split(local)
         d_theta = step[0][..., : self.shape[2], None]
         d_w = (step[0][..., -len(self.parts) :] @ self._shares.T)[..., None]
-        lam, d_lam = glob[:, 0, None, None, None], step[1][:, 0, None, None, None]
+        lam, d_lam = shared[:, 0, None, None, None], step[1][:, 0, None, None, None]
         return ((lam + d_lam) * self.root * w - x * d_theta) / depth + x * d_w / w - x
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:
+    def settled(self, local: Floats, shared: Floats) -> Booleans:
         """Every multiplier counts: the bound is to be tight."""
-        return np.zeros(len(glob), dtype=bool)
+        return np.zeros(len(shared), dtype=bool)
 
     def take(self, index: Integers) -> MeansSaddle:
         """Select problems."""
@@ -227,7 +231,7 @@ def solve_means(problem: MeansSaddle, accuracy: float) -> MeansSolution:
     """Solve a batch; nu are those of one part of several labels, else zeros."""
     n, s, c = problem.shape
     point, mus = solve_limited(problem, (problem.groups.term(problem._sizes[0] - 1),), accuracy=accuracy)
-    local, lam = point.local, point.glob[:, 0]
+    local, lam = point.local, point.shared[:, 0]
     rate, k = problem.within(local), local[..., -1]
     if len(problem.parts) == 2:
         first = local[..., -2] / k

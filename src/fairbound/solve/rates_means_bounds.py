@@ -62,7 +62,7 @@ def _mixed(pull: list[Floats], low: list[Floats], ends: Floats, tolerance: float
     """Return what each group adds at the ends of the intervals, at the worse end of its own share; (N, 2, S)."""
     more = (pull[1][:, 1] + pull[0][:, 0]) - (low[1][:, 0] + low[0][:, 1])
     more = more + margin(pull[1].sum(axis=1) + pull[0].sum(axis=1), 4)
-    bent = raised(np.maximum(more, 0.0) * (ends[:, 1:] - ends[:, :1]) * 0.25, 8)
+    curvature_remainder = raised(np.maximum(more, 0.0) * (ends[:, 1:] - ends[:, :1]) * 0.25, 8)
     mixed = []
     for share in (ends, ends + tolerance):
         # Rounding may put a share beyond one; and where the other part counts nothing, infinity times 0 is 0.
@@ -71,4 +71,4 @@ def _mixed(pull: list[Floats], low: list[Floats], ends: Floats, tolerance: float
             raised(np.clip(1.0 - share, 0.0, 1.0)[..., None] * pull[1], 2),
         )
         mixed.append(first + second + margin(pull[1], 4))
-    return np.maximum(*mixed) + bent[:, None]
+    return np.maximum(*mixed) + curvature_remainder[:, None]

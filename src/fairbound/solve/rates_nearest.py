@@ -58,24 +58,24 @@ class _AffinitySaddle:
         rate, low = self.rates.start
         local = np.full((1, s, c + 2), rate)
         local[..., c], local[..., c + 1] = 0.0, 1.0 / s
-        glob = np.full((1, self.rates.common + 2), low)
-        glob[:, -2], glob[:, -1] = 0.0, 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
-        return local, glob
+        shared = np.full((1, self.rates.common + 2), low)
+        shared[:, -2], shared[:, -1] = 0.0, 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
+        return local, shared
 
-    def inner(self, local: Floats, glob: Floats) -> Floats:
+    def inner(self, local: Floats, shared: Floats) -> Floats:
         """No inner variables: a constant."""
-        return np.ones((len(glob), 1))
+        return np.ones((len(shared), 1))
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+    def derivatives(self, local: Floats, shared: Floats, inner: Floats) -> Derivatives:
         """Differentiate the affinity."""
         s, c = self.root.shape
-        wide = glob.shape[1]
+        wide = shared.shape[1]
         rate, nu, k = local[..., :c], local[..., c], local[..., c + 1]
         value = self.root * np.sqrt(k[..., None] * rate)
         gradient = np.empty_like(local)
         gradient[..., :c] = value / (2 * rate) - nu[..., None]
         gradient[..., c] = 1.0 - rate.sum(-1)
-        gradient[..., c + 1] = value.sum(-1) / (2 * k) - glob[:, -2, None]
+        gradient[..., c + 1] = value.sum(-1) / (2 * k) - shared[:, -2, None]
         border = np.zeros((1, wide))
         border[:, -2] = 1.0 - k.sum(1)
         block = np.zeros((1, s, c + 2, c + 2))
@@ -91,9 +91,9 @@ class _AffinitySaddle:
         """No inner variables."""
         return np.zeros_like(at[2])
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:
+    def settled(self, local: Floats, shared: Floats) -> Booleans:
         """Go on to the end."""
-        return np.zeros(len(glob), dtype=bool)
+        return np.zeros(len(shared), dtype=bool)
 
     def take(self, index: Integers) -> _AffinitySaddle:
         """Return the problem itself."""

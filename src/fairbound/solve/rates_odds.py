@@ -61,7 +61,7 @@ class Job:
 
     number: int
     rho: float
-    team: int
+    radius_index: int
     attained: float = -np.inf
     goal: float = -np.inf
     witness: Witness | None = None
@@ -120,11 +120,11 @@ class RatesOddsSearch:
     batch: RatesBatch
     tol: float
     budget: int
-    known: Floats
+    incumbent: Floats
 
-    def run(self, which: Integers, rho: Floats, team: Integers) -> list[Answer]:
+    def run(self, problem_index: Integers, rho: Floats, radius_index: Integers) -> list[Answer]:
         """Cut until every gap is closed or the budget is used up."""
-        triples = zip(which, rho, team, strict=True)
+        triples = zip(problem_index, rho, radius_index, strict=True)
         jobs = [Job(int(number), float(radius), int(mates)) for number, radius, mates in triples]
         self._cut(jobs, [(job, self._first(job)) for job in jobs])
         while True:
@@ -144,7 +144,10 @@ class RatesOddsSearch:
 
     def _goal(self, jobs: list[Job], job: Job) -> float:
         """Return what is attained by the best of a job's team, or by others."""
-        return max(float(self.known[job.team]), *(other.attained for other in jobs if other.team == job.team))
+        return max(
+            float(self.incumbent[job.radius_index]),
+            *(other.attained for other in jobs if other.radius_index == job.radius_index),
+        )
 
     def _new(self, job: Job) -> list[float]:
         """Return new shares: inside the intervals that keep the gap open, the worst first, within the budget."""
@@ -163,11 +166,11 @@ class RatesOddsSearch:
 
     def _cut(self, jobs: list[Job], cuts: list[tuple[Job, list[float]]]) -> None:
         """Solve at new shares, and bound the intervals that they make."""
-        which = np.concatenate([np.full(len(shares), job.number) for job, shares in cuts])
+        problem_index = np.concatenate([np.full(len(shares), job.number) for job, shares in cuts])
         rho = np.concatenate([np.full(len(shares), job.rho) for job, shares in cuts])
         share = np.concatenate([shares for _, shares in cuts])
         accuracy = max(BEST_ACCURACY, ROUGH_ACCURACY * self.tol / self.batch.scale)
-        found = self.batch.solve(which, rho, accuracy, np.clip(share, 0.0, 1.0 - self.batch.rates.tolerance))
+        found = self.batch.solve(problem_index, rho, accuracy, np.clip(share, 0.0, 1.0 - self.batch.rates.tolerance))
         ends = np.cumsum([0, *(len(shares) for _, shares in cuts)])
         spans = [np.arange(*span) for span in pairwise(ends)]
         for (job, _), chosen in zip(cuts, spans, strict=True):

@@ -45,7 +45,9 @@ class RatesBatch:
         """Whether the share of a part of the labels has to be searched: limited, but not the same in all groups."""
         return len(self.problems[0].parts or ()) == 2 and not self.rates.free
 
-    def solve(self, which: Integers, rho: Floats, accuracy: float, share: Floats | None = None) -> MeansSolution:
+    def solve(
+        self, problem_index: Integers, rho: Floats, accuracy: float, share: Floats | None = None
+    ) -> MeansSolution:
         """Solve problem ``which`` (N,) at each radius; ``share`` is the least one that the first part has in a group.
 
         Multipliers are in the user's units.
@@ -55,12 +57,12 @@ class RatesBatch:
         value = np.stack([p.upper.loss for p in self.problems]) / scale
         ceiling = np.stack([p.ceiling for p in self.problems])
         value = np.minimum(value, ceiling[..., None] / scale)  # above the ceilings P has no mass, only places for it
-        least = np.zeros(len(which)) if share is None else share
+        least = np.zeros(len(problem_index)) if share is None else share
         chunk = max(1, BATCH_ATOMS // first.upper.probability.size)
         found = []
-        for start in range(0, len(which), chunk):
+        for start in range(0, len(problem_index), chunk):
             here = slice(start, start + chunk)
-            index = which[here]
+            index = problem_index[here]
             saddle = MeansSaddle(
                 root[index],
                 value[index],
@@ -77,12 +79,12 @@ class RatesBatch:
         theta, nu, lam, k, rate, group_mu = (
             np.concatenate([getattr(f, name) for f in found]) for name in MeansSolution.__dataclass_fields__
         )
-        theta = np.maximum(theta * scale, ceiling[which])
+        theta = np.maximum(theta * scale, ceiling[problem_index])
         return MeansSolution(theta, nu * scale, lam * scale, k, rate, group_mu / scale)
 
-    def _cap(self, which: Integers, rho: Floats) -> Floats:
+    def _cap(self, problem_index: Integers, rho: Floats) -> Floats:
         """How large lam may be where it matters; more only serves to discard shares that no distribution has."""
-        reserve = 1.0 - np.square([near.distance for near in self.nearest])[which] - least_affinity(rho)
+        reserve = 1.0 - np.square([near.distance for near in self.nearest])[problem_index] - least_affinity(rho)
         return np.clip(10.0 / np.maximum(reserve, 1e-9), 50.0, 1e8)
 
     def witnesses(self, number: int, rho: Floats, found: MeansSolution, chosen: Integers | Booleans) -> Witnesses:
@@ -99,25 +101,27 @@ class RatesBatch:
         """Return what multipliers of problem ``number`` prove, all shares at once; theta is (N, S, C)."""
         return means_bound(self.problems[number], self.rates, rho, theta[:, None], group_mu[:, None], nu)
 
-    def at_ceiling(self, which: Integers, rho: Floats, team: Integers) -> list[Answer | None]:
+    def at_ceiling(self, problem_index: Integers, rho: Floats, radius_index: Integers) -> list[Answer | None]:
         """Answer where a distribution is possible that has nothing but the largest values; None elsewhere.
 
         Of a ``team`` only the largest value counts: one is enough.
         """
-        answers: list[Answer | None] = [None] * len(which)
-        open_ = np.ones(int(team.max(initial=-1)) + 1, dtype=bool)
+        answers: list[Answer | None] = [None] * len(problem_index)
+        open_ = np.ones(int(radius_index.max(initial=-1)) + 1, dtype=bool)
         for number, problem in enumerate(self.problems):
-            if not (open_[team] & (which == number)).any():
+            if not (open_[radius_index] & (problem_index == number)).any():
                 continue
             atoms = problem.lower
             kept = np.where(atoms.loss == problem.ceiling[..., None], atoms.probability, 0.0).sum(axis=2)
             if not kept.any():
                 continue  # far from any distribution that has nothing else
             near = nearest_rates(kept, problem.groups, self.rates)
-            chosen = np.flatnonzero(open_[team] & (which == number) & (rho >= near.distance) & problem.unseen)
+            chosen = np.flatnonzero(
+                open_[radius_index] & (problem_index == number) & (rho >= near.distance) & problem.unseen
+            )
             for index, answer in zip(chosen, self.unproved(number, rho[chosen], near), strict=True):
                 if answer.witness.loss > answer.bound - 1e-9 * self.scale:
-                    answers[int(index)], open_[team[index]] = answer, False
+                    answers[int(index)], open_[radius_index[index]] = answer, False
         return answers
 
     def unproved(self, number: int, rho: Floats, near: NearestRates | None = None) -> list[Answer]:
@@ -142,26 +146,26 @@ class RatesBatch:
             theta, cuts, np.zeros((1, ends, problem.groups.multipliers)), problem.ceiling.max(axis=1)
         )
 
-    def answers(self, which: Integers, rho: Floats, tol: float) -> list[Answer]:
+    def answers(self, problem_index: Integers, rho: Floats, tol: float) -> list[Answer]:
         """Answer where no search is needed: one convex program each.
 
         Solved as accurately as the tolerance asks for; the few whose gap is still too large once more, as far as floats
         go.
         """
         rough = max(BEST_ACCURACY, ROUGH_ACCURACY * tol / self.scale)
-        answers = self._solved(which, rho, rough)
+        answers = self._solved(problem_index, rho, rough)
         again = np.array([i for i, a in enumerate(answers) if a.bound - a.witness.loss > 0.5 * tol], dtype=np.int64)
         if len(again) and rough > BEST_ACCURACY:
-            for index, better in zip(again, self._solved(which[again], rho[again], BEST_ACCURACY), strict=True):
+            for index, better in zip(again, self._solved(problem_index[again], rho[again], BEST_ACCURACY), strict=True):
                 kept = answers[index]
                 answers[index] = better if better.bound - better.witness.loss < kept.bound - kept.witness.loss else kept
         return answers
 
-    def _solved(self, which: Integers, rho: Floats, accuracy: float) -> list[Answer]:
-        found = self.solve(which, rho, accuracy)
+    def _solved(self, problem_index: Integers, rho: Floats, accuracy: float) -> list[Answer]:
+        found = self.solve(problem_index, rho, accuracy)
         answers: dict[int, Answer] = {}
         for number, problem in enumerate(self.problems):
-            chosen = np.flatnonzero(which == number)
+            chosen = np.flatnonzero(problem_index == number)
             if not len(chosen):
                 continue
             theta, mu, nu = found.theta[chosen], found.group_mu[chosen], found.nu[chosen]
@@ -175,7 +179,7 @@ class RatesBatch:
             for place, value in enumerate(np.minimum(bound, trivial).tolist()):
                 proof = RatesMeansProof(theta[place, None, None], np.zeros(0), mu[place, None, None], nu[place])
                 answers[int(chosen[place])] = Answer(value, witnesses[place], proof)
-        return [answers[index] for index in range(len(which))]
+        return [answers[index] for index in range(len(problem_index))]
 
 
 def last_share(rates: BaseRates) -> float:

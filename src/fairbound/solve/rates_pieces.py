@@ -39,8 +39,8 @@ def _leaves(problem: Problem, point: RatesSolution, eta: Floats, base: Floats, v
     zeta = centre[..., None] * (eta - base[..., None])
     least = (vertices[..., None] * (problem.ceiling - base[:, None, :, None])).max(axis=1)
     least = least + 0.5 * point.phi
-    enough = least + 1e-14 * (np.abs(least) + problem.scale * centre[..., None])
-    zeta = np.where(zeta < least, enough, zeta)
+    cutoff = least + 1e-14 * (np.abs(least) + problem.scale * centre[..., None])
+    zeta = np.where(zeta < least, cutoff, zeta)
     return Leaves(zeta, base, point.nu - centre * base, centre, np.zeros_like(centre), point.lam)
 
 

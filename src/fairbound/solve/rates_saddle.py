@@ -86,28 +86,28 @@ class RatesSaddle:
             local[..., :c] = self.share[..., None]
         local[..., c : 2 * c] = rate
         local[..., 2 * c] = 0.0
-        glob = np.full((n, wide), low)
+        shared = np.full((n, wide), low)
         affinity = (self.root**2 / (self.deficit + 1.0)).sum()
-        glob[:, 0] = np.minimum((self.tau + 0.01) / affinity, 0.5 * self.cap)
+        shared[:, 0] = np.minimum((self.tau + 0.01) / affinity, 0.5 * self.cap)
         if self.share is None:
-            glob[:, -2], glob[:, -1] = 0.0, 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
-        return local, glob
+            shared[:, -2], shared[:, -1] = 0.0, 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
+        return local, shared
 
-    def _split(self, local: Floats, glob: Floats) -> tuple[Floats, Floats, Floats]:
+    def _split(self, local: Floats, shared: Floats) -> tuple[Floats, Floats, Floats]:
         """Return phi, lam and k, with axes to go with atoms or cells."""
         c = self.shape[2]
         k = local[..., -1:] if self.share is None else self.share[..., None]
-        return local[..., :c], glob[:, 0, None, None, None], k
+        return local[..., :c], shared[:, 0, None, None, None], k
 
-    def inner(self, local: Floats, glob: Floats) -> Floats:
+    def inner(self, local: Floats, shared: Floats) -> Floats:
         """Return x = lam sqrt(p) / (D + phi / k)."""
-        phi, lam, k = self._split(local, glob)
+        phi, lam, k = self._split(local, shared)
         return lam * self.root / (self.deficit + (phi / k)[..., None]) + 1e-12
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+    def derivatives(self, local: Floats, shared: Floats, inner: Floats) -> Derivatives:
         """Differentiate; the sums over atoms are all of the work."""
         n, s, c, size, wide = self.shape
-        phi, lam, k = self._split(local, glob)
+        phi, lam, k = self._split(local, shared)
         rate, nu = local[..., c : 2 * c], local[..., 2 * c]
         ratio, per = phi / k, 1.0 / k
         inverse = 1.0 / (self.deficit + ratio[..., None])
@@ -122,7 +122,7 @@ class RatesSaddle:
         g_local[..., :c] = rate - mass * per
         g_local[..., c : 2 * c] = phi - nu[..., None]
         g_local[..., 2 * c] = 1.0 - rate.sum(-1)
-        g_glob[:, 0] = 2.0 * (glob[:, 0] * overlap - self.tau)
+        g_glob[:, 0] = 2.0 * (shared[:, 0] * overlap - self.tau)
 
         local_local, local_glob = np.zeros((n, s, size, size)), np.zeros((n, s, size, wide))
         diagonal(local_local[..., :c, :c])[...] = 2.0 * curve_sum * square
@@ -135,7 +135,7 @@ class RatesSaddle:
         if self.share is not None:
             g_local[..., c : 2 * c] += k * self.ceiling
         else:
-            g_local[..., -1] = self.ceiling[:, 0] + (mass * ratio * per).sum(-1) - glob[:, -2, None]
+            g_local[..., -1] = self.ceiling[:, 0] + (mass * ratio * per).sum(-1) - shared[:, -2, None]
             g_glob[:, -2] = 1.0 - k.sum((1, 2))
             cross = (squared_sum - 2.0 * curve_sum * ratio) * square
             local_local[..., :c, -1] = local_local[..., -1, :c] = cross
@@ -146,8 +146,8 @@ class RatesSaddle:
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """Newton step of x."""
-        local, glob, x = at
-        phi, lam, k = self._split(local, glob)
+        local, shared, x = at
+        phi, lam, k = self._split(local, shared)
         d_phi, d_lam, d_k = self._split(*step)
         d_ratio = d_phi / k
         if self.share is None:
@@ -155,9 +155,9 @@ class RatesSaddle:
         gap = self.deficit + (phi / k)[..., None]
         return (self.root * (d_lam + lam) - x * d_ratio[..., None]) / gap - x
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:
+    def settled(self, local: Floats, shared: Floats) -> Booleans:
         """Every multiplier counts: the bound is to be tight."""
-        return np.zeros(len(glob), dtype=bool)
+        return np.zeros(len(shared), dtype=bool)
 
     def take(self, index: Integers) -> RatesSaddle:
         """Select problems."""
@@ -186,4 +186,4 @@ def solve_rates(problem: RatesSaddle, accuracy: float) -> RatesSolution:
     point = saddle.solve(problem, accuracy=accuracy)
     share = point.local[..., -1] if problem.share is None else problem.share
     phi, rate, nu = point.local[..., :c], point.local[..., c : 2 * c], point.local[..., 2 * c]
-    return RatesSolution(phi, nu, point.glob[:, 0], rate, share)
+    return RatesSolution(phi, nu, point.shared[:, 0], rate, share)

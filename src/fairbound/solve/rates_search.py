@@ -34,7 +34,7 @@ ROUGH_ACCURACY = 1e-4
 BEST_ACCURACY = 1e-14
 
 #: Group shares below this are not tried: near zero the worst loss changes like the square root of the share.
-LEAST_SHARE = 1e-13
+TINY_SHARE = 1e-13
 
 #: How often the attained value is improved around the best shares, each time closer.
 CLIMBS = 6
@@ -81,7 +81,7 @@ class RatesSearch:
         return groups.floors + groups.spread * corners
 
     def _inside(self, share: Floats) -> Floats:
-        return self.problem.groups.inside(np.maximum(share, LEAST_SHARE))
+        return self.problem.groups.inside(np.maximum(share, TINY_SHARE))
 
     def _reserve(self, rho: Floats) -> Floats:
         """How much more affinity there can be than the ball asks for."""
@@ -170,7 +170,7 @@ class RatesSearch:
             if slope is not None:
                 corner = (vertices @ slope[left][..., None])[..., 0].argmax(axis=1)
                 spot = 0.1 * spot + 0.9 * vertices[np.arange(len(left)), corner]
-            spot = np.maximum(spot, LEAST_SHARE)
+            spot = np.maximum(spot, TINY_SHARE)
             found, value = self._points(rho, spot)
             higher = value > best[left]
             best[left[higher]], pieces.guess[left[higher]] = value[higher], spot[higher]

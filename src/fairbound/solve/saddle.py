@@ -75,7 +75,7 @@ class Derivatives:
     """Gradient and Hessian of L after the inner variables were eliminated, split into blocks and border."""
 
     local: Floats
-    glob: Floats
+    shared: Floats
     local_local: Floats
     local_glob: Floats
     glob_glob: Floats
@@ -93,11 +93,11 @@ class Problem(Protocol):
         """Return a point strictly inside all rows."""
         ...
 
-    def inner(self, local: Floats, glob: Floats) -> Floats:
+    def inner(self, local: Floats, shared: Floats) -> Floats:
         """Return the inner variables that are optimal at a point."""
         ...
 
-    def derivatives(self, local: Floats, glob: Floats, inner: Floats) -> Derivatives:
+    def derivatives(self, local: Floats, shared: Floats, inner: Floats) -> Derivatives:
         """Differentiate L twice at a point inside the rows and eliminate the inner variables."""
         ...
 
@@ -105,7 +105,7 @@ class Problem(Protocol):
         """Return the Newton step of the inner variables that belongs to a step of the others."""
         ...
 
-    def settled(self, local: Floats, glob: Floats) -> Booleans:
+    def settled(self, local: Floats, shared: Floats) -> Booleans:
         """Tell which problems need no better multipliers than these."""
         ...
 
@@ -119,7 +119,7 @@ class SaddlePoint:
     """Where the method stopped; ``state`` is all that moved, from where it can go on."""
 
     local: Floats
-    glob: Floats
+    shared: Floats
     state: Floats
 
 
@@ -154,9 +154,9 @@ class _Rows:
         """Return a view of what belongs to the local rows, shape (N, S, m)."""
         return flat[:, : self.groups * self.block.shape[2]].reshape(len(flat), self.groups, -1)
 
-    def change(self, local: Floats, glob: Floats) -> Floats:
+    def change(self, local: Floats, shared: Floats) -> Floats:
         """Return ``rows · (local, glob)``."""
-        flat = (self.tall @ glob[..., None])[..., 0]
+        flat = (self.tall @ shared[..., None])[..., 0]
         near = self.near(flat)
         near += (self.block @ local[..., None])[..., 0]
         return flat
@@ -194,7 +194,7 @@ def _newton_direction(
     reduced = (rest[..., :-1].swapaxes(-1, -2) @ solved).sum(axis=1)
     stiff = (weight[:, rows.sharing, None] * rows.shared).swapaxes(-1, -2) @ rows.shared
     corner = slope.glob_glob + stiff - reduced[..., :-1]
-    glob_right = (push[:, None] @ rows.tall)[:, 0] - slope.glob - reduced[..., -1]
+    glob_right = (push[:, None] @ rows.tall)[:, 0] - slope.shared - reduced[..., -1]
     d_glob = _solved(corner, glob_right[..., None])
     return solved[..., -1] - (solved[..., :-1] @ d_glob[:, None])[..., 0], d_glob[..., 0]
 
@@ -220,19 +220,19 @@ def solve(problem: Problem, *, accuracy: float = 1e-14, state: Floats | None = N
     products is the parameter of the path. A problem that has arrived leaves the batch. One that breaks down (no
     interior, rounding) keeps its last point. With the ``state`` of an earlier, rougher solution it goes on from there.
     """
-    local, glob = problem.start()
+    local, shared = problem.start()
     near, far = problem.rows
     rows = _Rows.of(near, far, local.shape[1])
-    slack = rows.change(local, glob)
+    slack = rows.change(local, shared)
     rows.near(slack)[...] -= near.offset
     slack[:, -far.sign.size :] -= far.offset
-    parts = [slack, 0.1 / slack, problem.inner(local, glob), local, glob]
+    parts = [slack, 0.1 / slack, problem.inner(local, shared), local, shared]
     shapes = [part.shape[1:] for part in parts]
     if state is None:
-        state = np.concatenate([part.reshape(len(glob), -1) for part in parts], axis=1)
+        state = np.concatenate([part.reshape(len(shared), -1) for part in parts], axis=1)
     state, found = state.copy(), state.copy()
-    positive = state.shape[1] - local[0].size - glob[0].size  # so many numbers come first that have to stay positive
-    slack, force, inner, local, glob = _views(state, shapes)
+    positive = state.shape[1] - local[0].size - shared[0].size  # so many numbers come first that have to stay positive
+    slack, force, inner, local, shared = _views(state, shapes)
     change = np.empty_like(state)
     d_slack, d_force, d_inner, d_local, d_glob = _views(change, shapes)
     alive = np.arange(len(state))
@@ -240,21 +240,21 @@ def solve(problem: Problem, *, accuracy: float = 1e-14, state: Floats | None = N
     with np.errstate(all="ignore"):
         for _ in range(MAX_ITERATIONS):
             path = (slack * force).sum(axis=1) / slack.shape[1]
-            going = (path >= accuracy) & moving & ~problem.settled(local, glob)
+            going = (path >= accuracy) & moving & ~problem.settled(local, shared)
             if not going.all():
                 found[alive] = state
                 if not going.any():
                     break
                 going = np.flatnonzero(going)
                 alive, step, path, state, change = alive[going], step[going], path[going], state[going], change[going]
-                slack, force, inner, local, glob = _views(state, shapes)
+                slack, force, inner, local, shared = _views(state, shapes)
                 d_slack, d_force, d_inner, d_local, d_glob = _views(change, shapes)
                 problem, rows = problem.take(going), rows.take(going)
             least = np.minimum(np.maximum(path, 0.01 * accuracy / path), REMAINDER)  # no closer than asked for
             aim = _target(path, step, least)
-            slope = problem.derivatives(local, glob, inner)
+            slope = problem.derivatives(local, shared, inner)
             d_local[...], d_glob[...] = _newton_direction(slope, rows, slack, force, aim)
-            d_inner[...] = problem.inner_direction((local, glob, inner), (d_local, d_glob))
+            d_inner[...] = problem.inner_direction((local, shared, inner), (d_local, d_glob))
             d_slack[...] = rows.change(d_local, d_glob)
             d_force[...] = (aim[:, None] - force * d_slack) / slack - force
             fall = (change[:, :positive] / state[:, :positive]).min(axis=1)
@@ -265,5 +265,5 @@ def solve(problem: Problem, *, accuracy: float = 1e-14, state: Floats | None = N
                 step[~moving] = change[~moving] = 0.0
             state += step[:, None] * change
     found[alive] = state
-    *_, local, glob = _views(found, shapes)
-    return SaddlePoint(local.copy(), glob.copy(), found)
+    *_, local, shared = _views(found, shapes)
+    return SaddlePoint(local.copy(), shared.copy(), found)

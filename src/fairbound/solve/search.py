@@ -107,7 +107,7 @@ class Search:
         """How much more affinity there can be than the ball asks for."""
         return 1.0 - self.nearest.distance**2 - least_affinity(rho)
 
-    def _pieces(self, rho: Floats, vertices: Floats, enough: Floats) -> PieceSolution:
+    def _pieces(self, rho: Floats, vertices: Floats, cutoff: Floats) -> PieceSolution:
         """Solve pieces in units of the largest ceiling; return multipliers in the user's units."""
         problem, scale = self.problem, self.problem.scale
         upper = problem.upper
@@ -124,7 +124,7 @@ class Search:
                 least_affinity(rho[part]),
                 vertices[part],
                 self._cap(rho[part]),
-                enough[part] / scale,
+                cutoff[part] / scale,
                 problem.groups,
                 problem.labels,
             )
@@ -148,8 +148,8 @@ class Search:
             left = self._try_quick(state, left)
         if len(left) and not (self.quick and self.costly):
             radius = pieces.radius[left]
-            enough = state.witness.loss[radius] + 0.8 * self.tol
-            best = self._pieces(state.rho[radius], self._shares(pieces.corners[left]), enough)
+            cutoff = state.witness.loss[radius] + 0.8 * self.tol
+            best = self._pieces(state.rho[radius], self._shares(pieces.corners[left]), cutoff)
             pieces.guess[left] = best.label_share
             self._try(state, left, *(getattr(best, name) for name in MULTIPLIERS))
 

@@ -79,8 +79,10 @@ def _excess(below: Floats, weight: Floats, cotangent: Floats) -> Floats:
         off = part - mean
         weighted = weight * off
         variance = np.maximum((weighted * off).sum(axis=0), 1e-300)
-        bent = part * (1.0 - part)  # e times the slope of 1 - part
-        slope = (weight * bent).sum(axis=0) + (1.0 - mean) * (weighted * bent).sum(axis=0) / variance
+        curvature_remainder = part * (1.0 - part)  # e times the slope of 1 - part
+        slope = (weight * curvature_remainder).sum(axis=0) + (1.0 - mean) * (weighted * curvature_remainder).sum(
+            axis=0
+        ) / variance
         missing = cotangent * np.sqrt(variance) - (1.0 - mean)
         before = excess
         excess = np.clip(before + before * missing / np.maximum(slope, 1e-300), SMALLEST, LARGEST)

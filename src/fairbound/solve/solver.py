@@ -171,8 +171,7 @@ class Solver:
             nearest = NearestFair(nearest.distance, nearest.label_mass, nearest.group_mass)
         if self.question.divergence is not HELLINGER:
             search = DivergenceSearch(problem, self.question.divergence, nearest, self.question.tol, self.budget)
-            ends = search.run(rhos, axis, target) if self.question.condition.fair else search.free(rhos)
-            found = [Answer(end.bound, end.witness, end.proof) for end in ends]
+            found = search.run(rhos, axis, target) if self.question.condition.fair else search.free(rhos)
         elif problem.one_convex_program:
             found = general_answers(problem, nearest, rhos, axis, self.question.tol)
         else:

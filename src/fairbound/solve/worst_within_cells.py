@@ -82,7 +82,7 @@ def measure(divergence: Divergence, ground: Ground, atoms: Floats, unseen: Float
     inner = np.where(some, ground.probability * divergence.cost(ratio), 0.0).sum(axis=(-3, -2, -1))
     stray = np.where(some, 0.0, atoms).sum(axis=(-3, -2, -1)) + unseen.sum(axis=(-2, -1))
     return (
-        inner + np.where(stray > 0, divergence.escape * stray, 0.0)
+        inner + np.where(stray > 0, divergence.slope_at_infinity * stray, 0.0)
         if divergence.escapes
         else np.where(stray > 0, np.inf, inner)
     )

@@ -13,7 +13,7 @@ from flint import arb, fmpq
 from fairbound.verify.duality import Case, RefusedError, exact, gain, least_shares, support
 
 
-class Compared(Case):
+class MeanCase(Case):
     """An objective in exact numbers: values that are added (``factor`` times), subtracted, or do not count.
 
     What is subtracted are the values of the mirrored losses ``R - l``, less R: the worst law of these is made by the
@@ -90,7 +90,7 @@ def _mirrored(population: dict[str, Any], group: int | None) -> tuple[arb, dict[
     return about, {**population, "knowledge": {**known, "mean": mean}}
 
 
-def conditional_bounds(case: Compared, proof: dict[str, Any]) -> list[arb]:
+def conditional_bounds(case: MeanCase, proof: dict[str, Any]) -> list[arb]:
     """Evaluate the bounds of docs/metrics.md, one for each piece; pieces must cover all shares of the first part."""
     if proof["kind"] != "conditional":
         raise RefusedError(f"a proof of the kind {proof['kind']} is not one for means in Hellinger balls")
@@ -115,7 +115,7 @@ def conditional_bounds(case: Compared, proof: dict[str, Any]) -> list[arb]:
     ]
 
 
-def pulls_of(case: Compared, theta: list[list[float]]) -> list[list[arb]] | None:
+def pulls_of(case: MeanCase, theta: list[list[float]]) -> list[list[arb]] | None:
     """Return for each part and group the sum of ``p / (theta - v)``; None if one is infinite."""
     pull = [[arb(0)] * case.groups for _ in case.parts]
     finite = True
@@ -135,7 +135,7 @@ def pulls_of(case: Compared, theta: list[list[float]]) -> list[list[arb]] | None
 
 
 def _piece(
-    case: Compared,
+    case: MeanCase,
     pieces: list[list[list[float]]],
     group_mu: list[list[float]],
     label_mu: list[float],
@@ -168,7 +168,7 @@ def _piece(
 
 
 def _level(
-    case: Compared, theta: list[list[float]], label_mu: list[float], omega: list[float], share: float | None
+    case: MeanCase, theta: list[list[float]], label_mu: list[float], omega: list[float], share: float | None
 ) -> arb:
     """Return the level at one end, where the first part has this share of the labels (None: there is one part)."""
     summed = [sum((arb(row[y]) for row in theta), arb(0)) for y in range(case.labels)]

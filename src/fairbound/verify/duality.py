@@ -57,7 +57,7 @@ class Case:
     """The question in exact numbers, oriented so that the proof's shares are those of the labels."""
 
     def __init__(self, population: dict[str, Any], question: dict[str, Any], axis: str, tau: arb) -> None:
-        self.turned = axis == "group"
+        self.is_transposed = axis == "group"
         weight = population["weight"]
         size = len(weight), len(weight[0])
         self.weight = weight
@@ -69,14 +69,16 @@ class Case:
         self.empty: set[tuple[int, int]] = set()
         for s in range(size[0]):
             for y in range(size[1]):
-                cell = (y, s) if self.turned else (s, y)
+                cell = (y, s) if self.is_transposed else (s, y)
                 self.upper[cell], self.lower[cell], self.ceiling[cell] = self.law(population, question, s, y)
                 if weight[s][y] == 0:
                     self.empty.add(cell)
-        self.groups, self.labels = (size[1], size[0]) if self.turned else size
-        skews = [None if skew is None else exact(skew) + ROUNDING for skew in _sides(question, "skew", self.turned)]
+        self.groups, self.labels = (size[1], size[0]) if self.is_transposed else size
+        skews = [
+            None if skew is None else exact(skew) + ROUNDING for skew in _sides(question, "skew", self.is_transposed)
+        ]
         self.group_skew, self.label_skew = skews
-        self.group_limits, self.label_limits = map(_widened, _sides(question, "limits", self.turned))
+        self.group_limits, self.label_limits = map(_widened, _sides(question, "limits", self.is_transposed))
         self.tau = (tau - arb(ROUNDING)).max(arb(0))
         self.rho = arb(question["rho"]) + arb(ROUNDING) * (1 + arb(question["rho"]))
         self.tolerance, self.divergence = _tolerance(question), question["divergence"]
@@ -101,10 +103,10 @@ class Case:
         return masses
 
 
-def _sides(question: dict[str, Any], what: str, turned: bool) -> list[Any]:
+def _sides(question: dict[str, Any], what: str, is_transposed: bool) -> list[Any]:
     """Return what is asked of the shares of groups and of labels, in the order of the proof."""
     sides = [question[f"group_{what}"], question[f"label_{what}"]]
-    return sides[::-1] if turned else sides
+    return sides[::-1] if is_transposed else sides
 
 
 def _widened(limits: dict[str, Any] | None) -> Limits | None:
@@ -343,7 +345,7 @@ class Inventory:
         counted = case.counted(masses)
         for (s, y), atoms in case.lower.items():
             mass, much = masses[s, y], counted[s, y]
-            cell = (y, s) if case.turned else (s, y)
+            cell = (y, s) if case.is_transposed else (s, y)
             inside, unseen = witness["reweighting"][cell[0]][cell[1]], witness["unseen"][cell[0]][cell[1]]
             if any(v < 0 for v in inside) or unseen < 0:
                 raise RefusedError(f"the witness has negative mass in cell {cell}")
@@ -375,7 +377,7 @@ def check_shares(name: str, shares: list[arb], skew: fmpq | None, limits: Limits
 
 def product_masses(case: Case, witness: dict[str, Any]) -> dict[tuple[int, int], arb]:
     """Check the witness's shares and return the masses of its cells: products, so that base rates are equal."""
-    names = ("label_mass", "group_mass") if case.turned else ("group_mass", "label_mass")
+    names = ("label_mass", "group_mass") if case.is_transposed else ("group_mass", "label_mass")
     shares = []
     sides = (case.group_skew, case.group_limits), (case.label_skew, case.label_limits)
     for name, (skew, limits) in zip(names, sides, strict=True):

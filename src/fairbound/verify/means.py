@@ -15,14 +15,14 @@ from typing import Any
 
 from flint import arb
 
-from fairbound.verify.conditional import Compared
+from fairbound.verify.conditional import MeanCase
 from fairbound.verify.divergence import leaf_bound, single_bound
 from fairbound.verify.duality import Case, RefusedError, largest, pieces
 
 Cell = tuple[int, int]
 
 
-def mean_excesses(case: Compared, question: dict[str, Any], proof: dict[str, Any], claimed: float) -> list[arb]:
+def mean_excesses(case: MeanCase, question: dict[str, Any], proof: dict[str, Any], claimed: float) -> list[arb]:
     """Return for each leaf a number that is not positive if it proves that the mean is at most what is claimed."""
     if question["objective"]["minus"] is not None and not question["fair"]:
         raise RefusedError("comparisons of groups need equal base rates here")
@@ -38,7 +38,7 @@ def mean_excesses(case: Compared, question: dict[str, Any], proof: dict[str, Any
             return [most - mean]
         return [single_bound(plain, question, proof)]
     if proof["axis"] == "group":
-        plain, relaxed = _turned(plain), _turned(relaxed)
+        plain, relaxed = _transposed(plain), _transposed(relaxed)
     if compares:
         return _differences(case, question, proof, mean, relaxed)
     found = []
@@ -53,14 +53,14 @@ def mean_excesses(case: Compared, question: dict[str, Any], proof: dict[str, Any
 
 
 def _differences(
-    case: Compared, question: dict[str, Any], proof: dict[str, Any], mean: arb, relaxed: Case
+    case: MeanCase, question: dict[str, Any], proof: dict[str, Any], mean: arb, relaxed: Case
 ) -> list[arb]:
     """Return the same of a proof in pieces of the group shares; ``relaxed`` has been turned already."""
     if proof["axis"] != "group":
         raise RefusedError("a comparison of groups inside their cells takes pieces of the group shares")
     tops = {cell: _largest(case, question, cell) for cell in case.upper if case.sign(*cell)}
     most = largest(list(relaxed.ceiling.values()))
-    alone = {sign: _turned(_alone(case, sign, tops, mean)) for sign in (1, -1)}
+    alone = {sign: _transposed(_alone(case, sign, tops, mean)) for sign in (1, -1)}
     found = []
     for leaf, piece in pieces(relaxed, proof):
         if leaf["plus_relaxed"] and leaf["minus_relaxed"]:
@@ -73,14 +73,14 @@ def _differences(
     return found
 
 
-def _weighed(case: Compared, mean: arb, shares: list[arb]) -> Case:
+def _weighed(case: MeanCase, mean: arb, shares: list[arb]) -> Case:
     """Return the values whose expectation is ``k_a k_b (mean_a - mean_b - mean)`` with these group shares, turned."""
     times = {1: shares[case.objective["minus"]], -1: shares[case.objective["plus"]], 0: arb(0)}
     less = {1: mean, -1: arb(0), 0: arb(0)}
-    return _turned(_changed(case, lambda value, cell: times[case.sign(*cell)] * (value - less[case.sign(*cell)])))
+    return _transposed(_changed(case, lambda value, cell: times[case.sign(*cell)] * (value - less[case.sign(*cell)])))
 
 
-def _alone(case: Compared, sign: int, tops: dict[Cell, arb], mean: arb) -> Case:
+def _alone(case: MeanCase, sign: int, tops: dict[Cell, arb], mean: arb) -> Case:
     """Return the values of one group, with the most that the other one's cells of the same label add, less a mean."""
     other = case.objective["minus" if sign > 0 else "plus"]
     return _changed(
@@ -97,12 +97,12 @@ def _changed(case: Case, change: Callable[[arb, Cell], arb]) -> Case:
     return made
 
 
-def _less(case: Compared, mean: arb) -> Case:
+def _less(case: MeanCase, mean: arb) -> Case:
     """Take a mean off the values of the cells that it is taken over."""
     return _changed(case, lambda value, cell: value - mean if case.sign(*cell) else value)
 
 
-def _relaxed(case: Compared, question: dict[str, Any]) -> Case:
+def _relaxed(case: MeanCase, question: dict[str, Any]) -> Case:
     """Give every group the largest values that Q may put into the cells of the mean, label by label.
 
     Without equal base rates, and for means over the rows of some labels, all have the largest one of them.
@@ -122,7 +122,7 @@ def _relaxed(case: Compared, question: dict[str, Any]) -> Case:
     return made
 
 
-def _largest(case: Compared, question: dict[str, Any], cell: Cell) -> arb:
+def _largest(case: MeanCase, question: dict[str, Any], cell: Cell) -> arb:
     """Return the largest value that Q may put into a cell; what it puts nothing into does not matter."""
     values = [value for p, value in case.upper[cell] if not p.is_zero()]
     if question["divergence"] == "total_variation" or not values:
@@ -130,7 +130,7 @@ def _largest(case: Compared, question: dict[str, Any], cell: Cell) -> arb:
     return largest(values)
 
 
-def _turned(case: Case) -> Case:
+def _transposed(case: Case) -> Case:
     """Exchange groups and labels."""
     made = copy(case)
     made.upper = {(y, s): atoms for (s, y), atoms in case.upper.items()}

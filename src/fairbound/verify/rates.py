@@ -23,7 +23,7 @@ def tolerance_words(question: dict[str, Any]) -> str:
 
 def rates_bounds(case: Case, proof: dict[str, Any]) -> list[arb]:
     """Return the bounds of all pieces of group shares (section 11)."""
-    if not case.turned:
+    if not case.is_transposed:
         raise RefusedError("the pieces must be pieces of the group shares")
     return [_leaf_bound(case, leaf, piece) for leaf, piece in pieces(case, proof)]
 
@@ -92,7 +92,7 @@ def table_masses(case: Case, witness: dict[str, Any]) -> dict[tuple[int, int], a
         "label_mass": [sum(column, arb(0)) for column in zip(*table, strict=True)],
     }
     sides = [(case.group_skew, case.group_limits), (case.label_skew, case.label_limits)]
-    for (name, found), side in zip(sums.items(), sides[::-1] if case.turned else sides, strict=True):
+    for (name, found), side in zip(sums.items(), sides[::-1] if case.is_transposed else sides, strict=True):
         if not all(abs(arb(v) - w) <= 2 * arb(ROUNDING) for v, w in zip(witness[name], found, strict=True)):
             raise RefusedError(f"the witness's {name} does not belong to its masses")
         check_shares(name, found, *side)
@@ -101,4 +101,4 @@ def table_masses(case: Case, witness: dict[str, Any]) -> dict[tuple[int, int], a
         rates = [row[y] / mass for row, mass in present]
         if not largest(rates) + largest(-rate for rate in rates) <= arb(case.tolerance):
             raise RefusedError(f"the witness's base rates of label {y} differ by more than the tolerance")
-    return {(i, j): table[j][i] if case.turned else table[i][j] for i, j in case.lower}
+    return {(i, j): table[j][i] if case.is_transposed else table[i][j] for i, j in case.lower}

@@ -10,12 +10,12 @@ from typing import Any
 
 from flint import arb
 
-from fairbound.verify.conditional import Compared, pulls_of
+from fairbound.verify.conditional import MeanCase, pulls_of
 from fairbound.verify.duality import RefusedError, exact, gain, support
 from fairbound.verify.rates import rates_support
 
 
-def means_bounds(case: Compared, proof: dict[str, Any]) -> list[arb]:
+def means_bounds(case: MeanCase, proof: dict[str, Any]) -> list[arb]:
     """Evaluate the bounds, one for each piece; pieces must cover what the least share of the first part can be."""
     pieces, cuts, mu = proof["theta"], proof["cuts"], proof["group_mu"]
     ends = 2 if cuts else 1
@@ -34,7 +34,7 @@ def means_bounds(case: Compared, proof: dict[str, Any]) -> list[arb]:
     return [_piece(case, theta, mu[n], cuts[n : n + 2]) for n, theta in enumerate(pieces)]
 
 
-def _whole(case: Compared, theta: list[list[float]], mu: list[float], nu: list[float]) -> arb:
+def _whole(case: MeanCase, theta: list[list[float]], mu: list[float], nu: list[float]) -> arb:
     """Evaluate the bound of multipliers that serve all shares: in each group the worse part counts."""
     pull = pulls_of(case, theta)
     if len(case.parts) == 1:
@@ -47,7 +47,7 @@ def _whole(case: Compared, theta: list[list[float]], mu: list[float], nu: list[f
     return gain(case, level, support(most, case.group_skew, case.group_limits, mu))
 
 
-def _piece(case: Compared, pieces: list[list[list[float]]], group_mu: list[list[float]], ends: list[float]) -> arb:
+def _piece(case: MeanCase, pieces: list[list[list[float]]], group_mu: list[list[float]], ends: list[float]) -> arb:
     """Evaluate one bound; the multipliers move linearly between the ends."""
     level = _level(case, pieces[0]).max(_level(case, pieces[1]))
     first, second = (pulls_of(case, theta) for theta in pieces)
@@ -67,7 +67,7 @@ def _piece(case: Compared, pieces: list[list[list[float]]], group_mu: list[list[
     return gain(case, level, most if most is not None else arb(0))
 
 
-def _level(case: Compared, theta: list[list[float]]) -> arb:
+def _level(case: MeanCase, theta: list[list[float]]) -> arb:
     """Return the largest sum of multipliers, one label for each group and part: any base rates give at most that."""
     level = arb(0)
     for row in theta:

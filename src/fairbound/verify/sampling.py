@@ -46,7 +46,7 @@ Cells = frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class Surrogate:
+class CheckedSurrogate:
     """What the document puts in P's place, checked: statistics as in ``population``, affinity, and what was checked."""
 
     population: dict[str, Any]
@@ -60,7 +60,7 @@ class Surrogate:
         return near * self.affinity - sines.max(arb(0)).sqrt()
 
 
-def checked_surrogate(document: dict[str, Any]) -> Surrogate:
+def checked_surrogate(document: dict[str, Any]) -> CheckedSurrogate:
     """Return the stand-in if the region proves it; refuse it otherwise."""
     population, sampling, question = document["population"], document["sampling"], document["question"]
     _check_rows(population, question)
@@ -72,7 +72,7 @@ def checked_surrogate(document: dict[str, Any]) -> Surrogate:
     subtracted = _subtracted(population, question["objective"])
     checks = regions[sampling["region"]](population, sampling, question, subtracted)
     known = {**population, "weight": sampling["weight"], "knowledge": sampling["knowledge"]}
-    return Surrogate(known, arb(sampling["affinity"]), tuple(checks))
+    return CheckedSurrogate(known, arb(sampling["affinity"]), tuple(checks))
 
 
 def _subtracted(population: dict[str, Any], objective: dict[str, Any] | None) -> Cells:

@@ -19,7 +19,7 @@ from typing import Any
 
 from flint import arb, ctx
 
-from fairbound.verify.conditional import Compared, conditional_bounds
+from fairbound.verify.conditional import MeanCase, conditional_bounds
 from fairbound.verify.divergence import divergence_bounds, witness_value_in
 from fairbound.verify.duality import (
     ROUNDING,
@@ -37,7 +37,7 @@ from fairbound.verify.rates import rates_bounds, table_masses, tolerance_words
 from fairbound.verify.rates_means import means_bounds
 from fairbound.verify.reading import Whole, read_whole
 from fairbound.verify.remarks import remarks
-from fairbound.verify.sampling import Surrogate, checked_surrogate
+from fairbound.verify.sampling import CheckedSurrogate, checked_surrogate
 from fairbound.verify.strict import MalformedError, canonical
 from fairbound.verify.work import MOST_WORK, PATIENT_WORK, seconds, work_of
 
@@ -189,7 +189,7 @@ def _decide(whole: Whole, reasons: list[str], found: list[Finding], checks: list
 
 def _check_part(documents: list[dict[str, Any]], where: str) -> list[Finding]:
     """Check one statement at all radii: these share one question, so one stand-in serves them all."""
-    surrogate: Surrogate | None = None
+    surrogate: CheckedSurrogate | None = None
     shared = Finding(where)
     if documents[0]["sampling"] is not None:
         with shared:
@@ -208,7 +208,7 @@ def _check_part(documents: list[dict[str, Any]], where: str) -> list[Finding]:
     return found
 
 
-def _check_one(found: Finding, document: dict[str, Any], surrogate: Surrogate | None) -> None:
+def _check_one(found: Finding, document: dict[str, Any], surrogate: CheckedSurrogate | None) -> None:
     """Check the proof and the witness of one statement at one radius; both refer to the stand-in if there is one.
 
     Of two groups a ratio of at least t is proved if the largest ``t mean_a - mean_b`` is not positive; and it is
@@ -227,7 +227,7 @@ def _check_one(found: Finding, document: dict[str, Any], surrogate: Surrogate | 
             raise RefusedError("base rates within a tolerance, and linear limits, are for Hellinger balls only")
         case = _case(document, population, tau, claim["bound"] if ratio else 1.0)
         unit = case.scale
-        if other and isinstance(case, Compared):
+        if other and isinstance(case, MeanCase):
             bounds, needed = mean_excesses(case, question, document["proof"], claim["bound"]), 0.0
         else:
             bounds = _bounds(case, question, document["proof"])
@@ -264,7 +264,7 @@ def _case(document: dict[str, Any], population: dict[str, Any], tau: arb, factor
     """Return the question in exact numbers."""
     question, proof = document["question"], document["proof"]
     if question["objective"] is not None:
-        return Compared(population, question, tau, arb(factor))
+        return MeanCase(population, question, tau, arb(factor))
     # Without an axis: pieces of group shares, or no pieces at all.
     axis = proof.get("axis", "label" if question["divergence"] != "hellinger" else "group")
     return Case(population, question, axis, tau)
@@ -274,12 +274,12 @@ def _bounds(case: Case, question: dict[str, Any], proof: dict[str, Any]) -> list
     """Return what the proof proves of each piece."""
     if question["divergence"] != "hellinger":
         return divergence_bounds(case, question, proof)
-    compared = isinstance(case, Compared)
+    compared = isinstance(case, MeanCase)
     if proof["kind"] == ("rates_means" if compared else "rates"):
-        return means_bounds(case, proof) if isinstance(case, Compared) else rates_bounds(case, proof)
+        return means_bounds(case, proof) if isinstance(case, MeanCase) else rates_bounds(case, proof)
     if case.tolerance > 0:
         raise RefusedError("the proof is for equal base rates, but the claim is for base rates that may differ")
-    return conditional_bounds(case, proof) if isinstance(case, Compared) else bounds_of(case, proof)
+    return conditional_bounds(case, proof) if isinstance(case, MeanCase) else bounds_of(case, proof)
 
 
 def _proved(bounds: list[arb], needed: float, top: arb | None) -> arb:
