@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all bench docs lint clean
+.PHONY: demo test test-all bench docs lint release-check clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fairbound demo
@@ -27,6 +27,9 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
 	@echo "open build/docs/index.html"
 
+release-check: $(VENV)/.installed-release
+	$(BIN)/python tools/release_check.py
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
@@ -45,6 +48,10 @@ $(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.installed-bench: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable . --group bench
+	@touch $@
+
+$(VENV)/.installed-release: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --group release
 	@touch $@
 
 clean:

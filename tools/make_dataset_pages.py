@@ -26,10 +26,11 @@ def main() -> None:
         page = PAGES / f"{name}.md"
         found = figures(load(name, accept_terms=options.accept_terms))
         marked = re.compile(r"(<!-- figures -->\n).*(<!-- end -->)", re.DOTALL)
-        new, count = marked.subn(lambda match, found=found: f"{match[1]}{found}\n{match[2]}", page.read_text("utf-8"))
-        if count != 1:
+        text = page.read_text("utf-8")
+        place = marked.search(text)
+        if place is None:
             raise ValueError(f"{page} has no place for the figures")
-        page.write_text(new, encoding="utf-8")
+        page.write_text(f"{text[: place.start()]}{place[1]}{found}\n{place[2]}{text[place.end() :]}", encoding="utf-8")
         print(f"{page.name}: written")
 
 

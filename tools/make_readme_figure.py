@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 
 from fairbound import certify, certify_curve
 from fairbound.datasets.demo import demo_columns, demo_population
+from fairbound.problem.question import Shift
 
 OUTPUT = Path(__file__).resolve().parents[1] / "docs" / "figures"
 
-STYLE = {"svg.hashsalt": "fairbound", "figure.facecolor": "white", "font.size": 10}
+STYLE: dict[Any, Any] = {"svg.hashsalt": "fairbound", "figure.facecolor": "white", "font.size": 10}
 
-TITLES = {
+TITLES: dict[Shift, str] = {
     "sensitive": "Sensitive shifting: the shares of cells change",
     "general": "General shifting: anything may change",
 }
@@ -40,8 +42,8 @@ def main() -> None:
     radii = np.arange(1, 101) / 200
     with mpl.rc_context(STYLE):
         figure, axes = plt.subplots(1, 2, figsize=(10.4, 3.9), sharey=True, layout="constrained")
-        for ax, shift in zip(axes, ("sensitive", "general"), strict=True):
-            certify_curve(population, radii, shift=shift).plot(ax).set_title(TITLES[shift], fontsize=11)
+        for ax, (shift, title) in zip(axes, TITLES.items(), strict=True):
+            certify_curve(population, radii, shift=shift).plot(ax).set_title(title, fontsize=11)
             ax.set_ylim(0, 0.85)
         axes[0].set_ylabel("error of the model")
         axes[1].set_ylabel("")
