@@ -11,7 +11,7 @@ demo: $(VENV)/.installed
 test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
 
-test-all: lint
+test-all: lint $(VENV)/.installed-release
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(VENV)/.installed-test

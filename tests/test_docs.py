@@ -20,7 +20,7 @@ from fairbound.datasets.demo import demo_columns, demo_population
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-TEXTS = [ROOT / "README.md", *PAGES]
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
 
 
 @dataclass
