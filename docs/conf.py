@@ -33,7 +33,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     (
         "py:class",
-        r"(numpy|collections|matplotlib|fairbound\.(knowledge|limits|objective|posing|proof|question|sample))\..*|.*Axes",
+        r"(numpy|collections|matplotlib|fairbound\.(arithmetic|data|problem|sampling|solve))\..*|.*Axes",
     )
 ]
 

@@ -23,5 +23,5 @@ class _Room(ModuleType):
         return verify(document, patient=patient)
 
 
-_Room.__call__.__doc__ = verify.__doc__
+globals()["__doc__"] = verify.__doc__  # what people who ask for help want to know
 sys.modules[__name__].__class__ = _Room
