@@ -20,7 +20,8 @@ from fairbound.cli.program import COMMANDS
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 GUIDES = [ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"]
-ROOMS = sorted(path.parent.name for path in (ROOT / "src" / "fairbound").glob("*/__init__.py"))
+SOURCE = ROOT / "src" / "fairbound"
+ROOMS = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
 
 #: What is made by a command, and is not in the repository.
 MADE = {"build/docs", ".venv/bin/python"}
@@ -34,9 +35,9 @@ def read(name: str) -> Any:
 def target(name: str) -> list[str]:
     """Return the commands of a target of the Makefile."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
-    found = re.search(rf"^{re.escape(name)}:[^\n]*\n((?:\t[^\n]*\n)*)", text, re.MULTILINE)
-    assert found is not None, name
-    return [line.strip() for line in found[1].splitlines()]
+    rule = re.search(rf"^{re.escape(name)}:[^\n]*\n((?:\t[^\n]*\n)*)", text, re.MULTILINE)
+    assert rule is not None, name
+    return [line.strip() for line in rule[1].splitlines()]
 
 
 def paths(text: str) -> set[str]:
@@ -46,12 +47,16 @@ def paths(text: str) -> set[str]:
     return {word for word in words if looks.fullmatch(word)}
 
 
+def found(name: str) -> Path:
+    """Return the path that a guide means: from the root of the repository, or from the package."""
+    return ROOT / name if (ROOT / name).exists() else SOURCE / name
+
+
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_every_path_in_a_guide_exists(guide: Path) -> None:
     named = paths(guide.read_text(encoding="utf-8")) - MADE
     assert len(named) > 15
-    # The room's own file is meant wherever only its name stands.
-    assert not sorted(name for name in named if not (ROOT / name).exists() and name != "__init__.py")
+    assert not sorted(name for name in named if not found(name).exists())
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
@@ -65,7 +70,7 @@ def test_the_names_in_recipes_are_in_their_files() -> None:
     rows = re.findall(r"^\| `([^`]+\.(?:py|json))` \| (.*) \|$", GUIDES[1].read_text(encoding="utf-8"), re.MULTILINE)
     checked = 0
     for path, words in rows:
-        text = (ROOT / path).read_text(encoding="utf-8")
+        text = found(path).read_text(encoding="utf-8")
         for name in re.findall(r"`(\w+)`", words):
             assert re.search(rf"\b{name}\b", text), (path, name)
             checked += 1
@@ -78,7 +83,7 @@ def test_every_room_is_described_and_drawn() -> None:
     drawn = {text.strip() for node in drawing.iter() if node.get("class") == "room" for text in node.itertext()}
     assert len(ROOMS) == 12
     for room in ROOMS:
-        assert f"| `src/fairbound/{room}` |" in guide
+        assert f"| `{room}` |" in guide
         assert room in drawn
 
 
