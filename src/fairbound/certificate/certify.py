@@ -13,7 +13,7 @@ from fairbound.certificate.curve import CertificateCurve
 from fairbound.certificate.statements import MetricStatements, ask, certificates
 from fairbound.data.cells import number
 from fairbound.data.population import Population
-from fairbound.errors import InfeasibleError, InputError, ThresholdError, shown
+from fairbound.errors import InfeasibleError, InputError, ThresholdError, argument, either, given
 from fairbound.problem.divergences import HELLINGER
 from fairbound.problem.validate import Asked, read_radii
 from fairbound.solve.solver import Solver
@@ -108,7 +108,7 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     """
     question = ask(population, **asked)
     if np.ndim(rho):
-        message = f"rho={shown(rho)} must be one number; use certify_curve for several"
+        message = f"{given('rho', rho)} must be one number; use certify_curve for several"
         raise InputError(message)
     radius = read_radii([rho], question.divergence)
     distance = question.distance
@@ -119,7 +119,7 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
             if not question.sampled
             else f"allowing for sampling error, no distribution{question.condition.phrase}{limited} is nearer than"
         )
-        message = f"rho={shown(rho)} is too small: {reason} {distance!r}; use a rho of at least that"
+        message = f"{given('rho', rho)} is too small: {reason} {distance!r}; use a {argument('rho')} of at least that"
         raise InfeasibleError(message, distance)
     return certificates(question, radius)[0]
 
@@ -216,7 +216,8 @@ def _never(question: Solver | MetricStatements, threshold: object, least: float)
     what = "value" if isinstance(question, MetricStatements) else "loss"
     side = "smaller" if question.lower else "larger"
     message = (
-        f"threshold={shown(threshold)} cannot be kept at any radius: the first at which there is anything to "
-        f"certify is {least!r}, and the certified {what} there is {side} already; use a {side} threshold"
+        f"{given('threshold', threshold)} cannot be kept at any radius: the first at which there is anything to "
+        f"certify is {least!r}, and the certified {what} there is {side} already; use a {side} "
+        + either(argument("threshold"), "one")
     )
     return ThresholdError(message, least)

@@ -10,7 +10,7 @@ import numpy as np
 from fairbound.certificate.certify import certify
 from fairbound.data.cells import number
 from fairbound.data.population import Population
-from fairbound.errors import InputError, shown
+from fairbound.errors import InputError, argument, given
 from fairbound.problem.question import EmptyCells, Shift
 from fairbound.sampling.region import Region, find_region, read_confidence
 
@@ -50,7 +50,10 @@ def expected_excess(
     limits |= {"fair": fair, "base_rate_tolerance": base_rate_tolerance}
     known = certify(population, rho, empty_cells=empty_cells, **limits)
     if not math.isfinite(population.ceiling):
-        message = f"planning needs a ceiling, and the loss {population.loss_name!r} has none; pass clip or ceiling"
+        message = (
+            f"planning needs a ceiling, and the loss {population.loss_name!r} has none; pass {argument('clip')} or "
+            f"{argument('ceiling')}"
+        )
         raise InputError(message)
     count = number("rows", rows, 1.0, MOST_ROWS, "it is a number of rows")
     surrogate = chosen.planned(population, count, level, shift)
@@ -105,7 +108,8 @@ def rows_needed(
         low, high = high, 4 * high
         if high > MOST_ROWS:
             message = (
-                f"excess={shown(excess)} is not reached with {MOST_ROWS} rows; accept a larger excess, or lower tol"
+                f"{given('excess', excess)} is not reached with {MOST_ROWS} rows; accept a larger "
+                f"{argument('excess')}, or lower {argument('tol')}"
             )
             raise InputError(message)
     while high - low > max(1, high // 100):

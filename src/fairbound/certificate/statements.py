@@ -12,7 +12,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.certificate import Certificate, combined
 from fairbound.data.population import Population
-from fairbound.errors import InputError, shown
+from fairbound.errors import InputError, argument, given
 from fairbound.problem.condition import Condition
 from fairbound.problem.divergences import HELLINGER, Divergence, find_divergence
 from fairbound.problem.metrics import Chosen, choose, value_on_data
@@ -189,8 +189,9 @@ def _divided(confidence: object, chosen: Chosen) -> float:
     each = math.nextafter(1.0 - (1.0 - read_confidence(confidence)) / count, 1.0)
     if 1.0 - each < LEAST_ERROR:
         message = (
-            f"confidence={shown(confidence)} is too near to 1 for metric={chosen.metric.name!r}: its error probability "
-            f"is divided among {count} comparisons, and each needs {LEAST_ERROR:g} or more; use a smaller confidence"
+            f"{given('confidence', confidence)} is too near to 1 for {given('metric', chosen.metric.name)}: its error "
+            f"probability is divided among {count} comparisons, and each needs {LEAST_ERROR:g} or more; use a smaller "
+            f"{argument('confidence')}"
         )
         raise InputError(message)
     return each

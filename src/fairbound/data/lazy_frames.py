@@ -29,7 +29,7 @@ from fairbound.data.loss_summary import BINS, LossTable, bin_edges, pack
 from fairbound.data.predicted import count_predicted
 from fairbound.data.predictions import aligned
 from fairbound.data.tally import Tally
-from fairbound.errors import InputError
+from fairbound.errors import InputError, argument
 
 Lazy = nw.LazyFrame[Any]
 Found = nw.DataFrame[Any]
@@ -191,7 +191,8 @@ def _explain(frame: Lazy, columns: Columns) -> None:
         columns.named(number_names(labels).names)
     check_sums(frame, columns)
     message = (
-        f"the {columns.loss_name} loss of some rows is infinite: their true label was given probability 0; pass clip"
+        f"the {columns.loss_name} loss of some rows is infinite: their true label was given probability 0; pass "
+        f"{argument('clip')}"
     )
     raise InputError(message)
 
