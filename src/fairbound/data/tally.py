@@ -26,6 +26,9 @@ UNBOUNDED = (
     + f", or restrict Q with {given('support', 'observed')}"
 )
 
+#: What can be done where the engine of a lazy frame cannot help; of files only CSV is read without one.
+COLLECT = either("collect the frame first", "save the table as CSV")
+
 
 @dataclass(frozen=True)
 class Tally:

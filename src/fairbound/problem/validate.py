@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,8 @@ from fairbound.errors import InputError, argument, either, given
 from fairbound.problem.condition import Condition
 from fairbound.problem.divergences import HELLINGER, Divergence, find_divergence
 from fairbound.problem.limits import NO_LIMIT, Ranges, Rows, read_limits
-from fairbound.problem.metrics import MetricName
 from fairbound.problem.objective import Objective
-from fairbound.problem.question import DivergenceName, EmptyCells, Question, Shift, Support
+from fairbound.problem.question import Question
 from fairbound.problem.unsupported import CURE, refuse_metric
 from fairbound.sampling.region import Region, check_sample, find_region, read_confidence
 
@@ -26,32 +25,6 @@ def _choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
         words = " or ".join(repr(a) for a in allowed)
         message = f"{given(name, value)} is not known; use {words}"
         raise InputError(message)
-
-
-class Asked(TypedDict, total=False):
-    """The keywords that every question takes; :func:`fairbound.certificate.certify` explains them."""
-
-    metric: MetricName
-    group: Hashable
-    pos_label: Hashable
-    shift: Shift
-    divergence: DivergenceName
-    group_skew: float | None
-    label_skew: float | None
-    min_group_mass: float | None
-    min_label_mass: float | None
-    group_limits: Ranges | None
-    label_limits: Ranges | None
-    group_rows: Rows | None
-    label_rows: Rows | None
-    fair: bool
-    base_rate_tolerance: float | None
-    support: Support
-    empty_cells: EmptyCells
-    confidence: float | None
-    region: str | Region
-    tol: float
-    budget: int | None
 
 
 def not_a_population(population: object) -> InputError:
@@ -64,6 +37,9 @@ def not_a_population(population: object) -> InputError:
 def validate(
     population: Population,
     *,
+    metric: str = "loss",
+    group: Hashable | None = None,
+    pos_label: Hashable | None = None,
     shift: str = "general",
     divergence: str = "hellinger",
     group_skew: float | None = None,
@@ -82,13 +58,14 @@ def validate(
     region: str | Region = "auto",
     tol: float = 1e-6,
     budget: int | None = None,
-    group: Hashable | None = None,
-    pos_label: Hashable | None = None,
     objective: Objective | None = None,
 ) -> Question:
-    """Return the question that is asked: the one validator of this room. Objectives come from a metric."""
+    """Return the question that is asked: the one validator of this room. Objectives come from a metric.
+
+    The defaults of all keywords of questions are here, and nowhere else.
+    """
     for name, value in (("group", group), ("pos_label", pos_label)):
-        if value is not None:
+        if value is not None and metric == "loss":
             message = f"{given(name, value)} " + either(
                 f"belongs to a metric; choose one with {argument('metric')}=, or leave {argument(name)} out",
                 f"needs a {argument('metric')}; name one, or leave it out",
