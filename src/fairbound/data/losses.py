@@ -108,14 +108,19 @@ LOSSES = {loss.name: loss for loss in (ZERO_ONE, BRIER, JSD, ABSOLUTE, CROSS_ENT
 
 
 def find_loss(loss: object, clip: float | None, name: str = "loss") -> Loss:
-    """Return a loss by name or as given, clipped if asked for; ``name`` is the argument that it was given as."""
+    """Return a loss by name or as given, clipped if asked for.
+
+    Messages call it ``loss``; to those who know arguments by other names, ``name`` is the argument it was given as.
+    """
     if isinstance(loss, str):
         if loss not in LOSSES:
             known = ", ".join(LOSSES)
-            message = f"{given(name, loss)} is not known; use one of {known}{either(', or a Loss of your own')}"
+            which = either(given("loss", loss), given(name, loss))
+            message = f"{which} is not known; use one of {known}{either(', or a Loss of your own')}"
             raise InputError(message)
         loss = LOSSES[loss]
     if not isinstance(loss, Loss):
-        message = f"{argument(name)} must be a name or a Loss, not {type(loss).__name__}"
+        which = either(argument("loss"), argument(name))
+        message = f"{which} must be a name or a Loss, not {type(loss).__name__}"
         raise InputError(message)
     return loss if clip is None else loss.clipped(clip)
