@@ -21,7 +21,6 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 # The reference is made from the docstrings.
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_attr_annotations = False

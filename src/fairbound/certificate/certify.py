@@ -13,15 +13,17 @@ from fairbound.certificate.curve import CertificateCurve
 from fairbound.certificate.statements import MetricStatements, ask, certificates
 from fairbound.data.cells import number
 from fairbound.data.population import Population
-from fairbound.errors import InfeasibleError, InputError, ThresholdError, shown
+from fairbound.errors import InfeasibleError, InputError, ThresholdError, argument, either, given
+from fairbound.problem.asked import Asked, asks
 from fairbound.problem.divergences import HELLINGER
-from fairbound.problem.validate import Asked, read_radii
+from fairbound.problem.validate import read_radii
 from fairbound.solve.solver import Solver
 
 #: How closely the largest certified radius is found.
 RADIUS_ACCURACY = 1e-6
 
 
+@asks(Asked)
 def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certificate:
     """Bound the loss over all distributions with equal base rates within distance ``rho`` of the data.
 
@@ -106,9 +108,9 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     >>> certify(population, 0.1, divergence="total_variation")
     Certificate(bound=0.241830, attained=0.241830, rho=0.1, shift='general', divergence='total_variation', status=TIGHT)
     """
-    question = ask(population, **asked)
+    question = ask(certify, population, asked)
     if np.ndim(rho):
-        message = f"rho={shown(rho)} must be one number; use certify_curve for several"
+        message = f"{given('rho', rho)} must be one number; use certify_curve for several"
         raise InputError(message)
     radius = read_radii([rho], question.divergence)
     distance = question.distance
@@ -119,11 +121,12 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
             if not question.sampled
             else f"allowing for sampling error, no distribution{question.condition.phrase}{limited} is nearer than"
         )
-        message = f"rho={shown(rho)} is too small: {reason} {distance!r}; use a rho of at least that"
+        message = f"{given('rho', rho)} is too small: {reason} {distance!r}; use a {argument('rho')} of at least that"
         raise InfeasibleError(message, distance)
     return certificates(question, radius)[0]
 
 
+@asks(Asked)
 def certify_curve(population: Population, rhos: Sequence[float] | Floats, **asked: Unpack[Asked]) -> CertificateCurve:
     """Certify at many radii at once, much faster than one by one; parameters as for :func:`certify`.
 
@@ -136,7 +139,7 @@ def certify_curve(population: Population, rhos: Sequence[float] | Floats, **aske
     >>> certify_curve(population, [0.05, 0.1, 0.2]).bound.round(4)
     array([   nan, 0.2093, 0.3702])
     """
-    question = ask(population, **asked)
+    question = ask(certify_curve, population, asked)
     radii = read_radii(rhos, question.divergence)
     feasible = np.flatnonzero(radii >= question.distance)
     found: list[Certificate | None] = [None] * len(radii)
@@ -146,6 +149,7 @@ def certify_curve(population: Population, rhos: Sequence[float] | Floats, **aske
     return CertificateCurve(radii, question.distance, tuple(found))
 
 
+@asks(Asked)
 def largest_certified_rho(population: Population, threshold: float, **asked: Unpack[Asked]) -> float:
     """Return the largest radius, to within 1e-6, at which the certified loss or metric is at most ``threshold``.
 
@@ -166,7 +170,7 @@ def largest_certified_rho(population: Population, threshold: float, **asked: Unp
     >>> round(largest_certified_rho(population, 0.370206), 4)
     0.2
     """
-    question = ask(population, **asked)
+    question = ask(largest_certified_rho, population, asked)
     target = number("threshold", threshold, 0.0, np.inf, "it is a loss")
     if target <= question.extreme if question.lower else target >= question.extreme:
         return question.divergence.most
@@ -216,7 +220,8 @@ def _never(question: Solver | MetricStatements, threshold: object, least: float)
     what = "value" if isinstance(question, MetricStatements) else "loss"
     side = "smaller" if question.lower else "larger"
     message = (
-        f"threshold={shown(threshold)} cannot be kept at any radius: the first at which there is anything to "
-        f"certify is {least!r}, and the certified {what} there is {side} already; use a {side} threshold"
+        f"{given('threshold', threshold)} cannot be kept at any radius: the first at which there is anything to "
+        f"certify is {least!r}, and the certified {what} there is {side} already; use a {side} "
+        + either(argument("threshold"), "one")
     )
     return ThresholdError(message, least)

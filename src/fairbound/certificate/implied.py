@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fairbound.arithmetic.rounding import UNIT
 from fairbound.certificate.certificate import Certificate
-from fairbound.errors import InputError, shown
+from fairbound.errors import InputError, argument, shown
 from fairbound.wording.vocabulary import ZERO_ONE
 
 
@@ -44,19 +44,19 @@ def implied_parity(certificate: object) -> ImpliedParity:
     0.5
     """
     if not isinstance(certificate, Certificate):
-        message = f"certificate must be a Certificate, not {type(certificate).__name__}; see certify"
+        message = f"{argument('certificate')} must be a Certificate, not {type(certificate).__name__}; see certify"
         raise InputError(message)
     if certificate.metric != "cell_loss" or certificate.population.loss_name != ZERO_ONE:
         what = f"{certificate.metric} of the loss {shown(certificate.population.loss_name)}"
         message = (
-            f"certificate: it bounds the {what}, and parity follows from the error of every cell; "
+            f"{argument('certificate')}: it bounds the {what}, and parity follows from the error of every cell; "
             "use certify(..., metric='cell_loss') for a population of predicted labels"
         )
         raise InputError(message)
     if certificate.group is not None:
         message = (
-            f"certificate: it bounds the error of the cells of group {shown(certificate.group)} alone, and parity "
-            "compares groups; use certify(..., metric='cell_loss') without group"
+            f"{argument('certificate')}: it bounds the error of the cells of group {shown(certificate.group)} alone, "
+            "and parity compares groups; use certify(..., metric='cell_loss') without group"
         )
         raise InputError(message)
     error, apart = certificate.bound, certificate.condition.largest_difference

@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from fairbound.certificate.certify import certify
 from fairbound.data.cells import number
 from fairbound.data.population import Population
-from fairbound.errors import InputError, shown
-from fairbound.problem.question import EmptyCells, Shift
-from fairbound.sampling.region import Region, find_region, read_confidence
+from fairbound.errors import InputError, argument, given
+from fairbound.problem.asked import Planned, asks, completed
+from fairbound.sampling.region import find_region, read_confidence
 
 #: More rows than this are not planned for.
 MOST_ROWS = 10**12
 
 
-def expected_excess(
-    population: Population,
-    rho: float,
-    rows: int,
-    *,
-    confidence: float = 0.95,
-    region: str | Region = "auto",
-    shift: Shift = "general",
-    group_skew: float | None = None,
-    label_skew: float | None = None,
-    fair: bool = True,
-    base_rate_tolerance: float | None = None,
-    empty_cells: EmptyCells = "refuse",
-    tol: float = 1e-6,
-) -> float:
+@asks(Planned, confidence=0.95)
+def expected_excess(population: Population, rho: float, rows: int, **asked: Unpack[Planned]) -> float:
     """Return by how much ``rows`` rows raise the bound above that of a known population.
 
     The rows are taken to look as is to be expected of the population: every class of rows as often as its probability
@@ -45,34 +32,23 @@ def expected_excess(
     >>> round(expected_excess(population, 0.1, 15060, confidence=0.9), 3)
     0.018
     """
-    chosen, level = find_region(region), read_confidence(confidence)
-    limits: dict[str, Any] = {"shift": shift, "group_skew": group_skew, "label_skew": label_skew, "tol": tol}
-    limits |= {"fair": fair, "base_rate_tolerance": base_rate_tolerance}
-    known = certify(population, rho, empty_cells=empty_cells, **limits)
+    options = completed(expected_excess, asked)
+    chosen, level = find_region(options.pop("region")), read_confidence(options.pop("confidence"))
+    known = certify(population, rho, **options)
     if not math.isfinite(population.ceiling):
-        message = f"planning needs a ceiling, and the loss {population.loss_name!r} has none; pass clip or ceiling"
+        message = (
+            f"planning needs a ceiling, and the loss {population.loss_name!r} has none; pass {argument('clip')} or "
+            f"{argument('ceiling')}"
+        )
         raise InputError(message)
     count = number("rows", rows, 1.0, MOST_ROWS, "it is a number of rows")
-    surrogate = chosen.planned(population, count, level, shift)
+    surrogate = chosen.planned(population, count, level, options["shift"])
     radius = float(surrogate.radius(np.array([known.rho]))[0])
-    return certify(surrogate.population, radius, empty_cells="ceiling", **limits).bound - known.bound
+    return certify(surrogate.population, radius, **options | {"empty_cells": "ceiling"}).bound - known.bound
 
 
-def rows_needed(
-    population: Population,
-    rho: float,
-    excess: float,
-    *,
-    confidence: float = 0.95,
-    region: str | Region = "auto",
-    shift: Shift = "general",
-    group_skew: float | None = None,
-    label_skew: float | None = None,
-    fair: bool = True,
-    base_rate_tolerance: float | None = None,
-    empty_cells: EmptyCells = "refuse",
-    tol: float = 1e-6,
-) -> int:
+@asks(Planned, confidence=0.95)
+def rows_needed(population: Population, rho: float, excess: float, **asked: Unpack[Planned]) -> int:
     """Return how many rows bring the finite-sample bound within ``excess`` of the bound for a known population.
 
     The answer is found to within 1 percent, on the safe side; see :func:`expected_excess` for what it assumes.
@@ -84,18 +60,8 @@ def rows_needed(
     >>> 10_000 < rows_needed(population, 0.1, 0.02, confidence=0.9) < 15_060
     True
     """
+    options = completed(rows_needed, asked)
     target = number("excess", excess, 0.0, np.inf, "it is a difference of losses that you would accept")
-    options: dict[str, Any] = {
-        "confidence": confidence,
-        "region": region,
-        "shift": shift,
-        "group_skew": group_skew,
-        "label_skew": label_skew,
-        "fair": fair,
-        "base_rate_tolerance": base_rate_tolerance,
-        "empty_cells": empty_cells,
-        "tol": tol,
-    }
 
     def enough(rows: int) -> bool:
         return expected_excess(population, rho, rows, **options) <= target
@@ -105,7 +71,8 @@ def rows_needed(
         low, high = high, 4 * high
         if high > MOST_ROWS:
             message = (
-                f"excess={shown(excess)} is not reached with {MOST_ROWS} rows; accept a larger excess, or lower tol"
+                f"{given('excess', excess)} is not reached with {MOST_ROWS} rows; accept a larger "
+                f"{argument('excess')}, or lower {argument('tol')}"
             )
             raise InputError(message)
     while high - low > max(1, high // 100):

@@ -15,7 +15,7 @@ from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.staircase import attained_steps, bound_steps
 from fairbound.data.cells import numbers
 from fairbound.data.population import Population
-from fairbound.errors import InputError
+from fairbound.errors import InputError, argument
 from fairbound.wording.digits import signed
 from fairbound.wording.names import short_name
 from fairbound.wording.vocabulary import Wording
@@ -221,22 +221,23 @@ def _samples(samples: Any) -> Floats:
     if not points.size:
         return np.zeros((0, 2))
     if points.ndim != 2 or points.shape[1] != 2:
-        message = f"samples has shape {points.shape}; it needs a row (distance, loss) per distribution"
+        message = f"{argument('samples')} has shape {points.shape}; it needs a row (distance, loss) per distribution"
         raise InputError(message)
     return points
 
 
 def _baseline(title: str, pair: Sequence[Any]) -> tuple[Floats, Floats]:
     """Return radii and values of another method's curve."""
+    name = argument(f"baselines[{title!r}]")
     if len(pair) != 2:
-        message = f"baselines[{title!r}] must be two sequences, radii and values"
+        message = f"{name} must be two sequences, radii and values"
         raise InputError(message)
     try:
         x, y = (np.asarray(part, dtype=np.float64) for part in pair)  # NaN is welcome: it leaves a gap in the line
     except (TypeError, ValueError):
-        message = f"baselines[{title!r}] must hold numbers: radii and values"
+        message = f"{name} must hold numbers: radii and values"
         raise InputError(message) from None
     if x.ndim != 1 or x.shape != y.shape:
-        message = f"baselines[{title!r}] has radii of shape {x.shape} and values of shape {y.shape}; they need one each"
+        message = f"{name} has radii of shape {x.shape} and values of shape {y.shape}; they need one each"
         raise InputError(message)
     return x, y

@@ -7,9 +7,10 @@ from typing import Any, Unpack
 from fairbound.certificate.certify import certify
 from fairbound.data.losses import Loss
 from fairbound.data.population import Population
-from fairbound.problem.validate import Asked
+from fairbound.problem.asked import Asked, asks, completed
 
 
+@asks(Asked)
 def certified_loss(
     y_true: Any,
     y_pred: Any,
@@ -55,7 +56,8 @@ def certified_loss(
     >>> round(certified_loss(y_true, y_pred, sensitive_features=list("ffffmmmm"), rho=0.2), 4)
     0.5094
     """
+    options = completed(certified_loss, asked)
     population = Population.from_predictions(
         y_true, y_pred, sensitive_features=sensitive_features, loss=loss, clip=clip, sample_weight=sample_weight
     )
-    return certify(population, rho, **asked).bound
+    return certify(population, rho, **options).bound

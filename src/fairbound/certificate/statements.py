@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.certificate import Certificate, combined
 from fairbound.data.population import Population
-from fairbound.errors import InputError, shown
+from fairbound.errors import InputError, argument, given
+from fairbound.problem.asked import Asked, completed
 from fairbound.problem.condition import Condition
 from fairbound.problem.divergences import HELLINGER, Divergence, find_divergence
 from fairbound.problem.metrics import Chosen, choose, value_on_data
-from fairbound.problem.validate import Asked, not_a_population, refuse_confidence, validate
+from fairbound.problem.validate import not_a_population, refuse_confidence, validate
 from fairbound.sampling.region import LEAST_ERROR, read_confidence
 from fairbound.solve.answer import Answer
 from fairbound.solve.comparing import compare
@@ -154,25 +155,20 @@ def dressed(solver: Solver, rho: float, answer: Answer) -> Certificate:
     )
 
 
-def ask(population: object, **asked: Unpack[Asked]) -> Solver | MetricStatements:
-    """Validate everything but the radii."""
-    options: dict[str, Any] = dict(asked)
-    metric, group, positive = options.pop("metric", "loss"), options.pop("group", None), options.pop("pos_label", None)
+def ask(verb: Callable[..., object], population: object, asked: Asked) -> Solver | MetricStatements:
+    """Validate everything but the radii of a verb's question."""
+    options = completed(verb, asked)
     if not isinstance(population, Population):
         raise not_a_population(population)
-    if metric == "loss":
-        return pose(validate(population, group=group, pos_label=positive, **options))
-    return _pose_metric(population, metric, group, positive, options)
+    return pose(validate(population, **options)) if options["metric"] == "loss" else _pose_metric(population, options)
 
 
-def _pose_metric(
-    population: Population, metric: object, group: Hashable, positive: Hashable, options: dict[str, Any]
-) -> MetricStatements:
+def _pose_metric(population: Population, options: dict[str, Any]) -> MetricStatements:
     """Divide the error probability equally between the objectives: all statements hold together."""
-    chosen = choose(population, metric, group, positive)
-    confidence = options.pop("confidence", None)
+    chosen = choose(population, options["metric"], options["group"], options["pos_label"])
+    confidence = options["confidence"]
     if confidence is not None:
-        refuse_confidence(find_divergence(options.get("divergence", HELLINGER.name)), confidence)
+        refuse_confidence(find_divergence(options["divergence"]), confidence)
         options["confidence"] = _divided(confidence, chosen)
         confidence = read_confidence(confidence)
     first, *others = chosen.objectives
@@ -191,8 +187,9 @@ def _divided(confidence: object, chosen: Chosen) -> float:
     each = math.nextafter(1.0 - (1.0 - read_confidence(confidence)) / count, 1.0)
     if 1.0 - each < LEAST_ERROR:
         message = (
-            f"confidence={shown(confidence)} is too near to 1 for metric={chosen.metric.name!r}: its error probability "
-            f"is divided among {count} comparisons, and each needs {LEAST_ERROR:g} or more; use a smaller confidence"
+            f"{given('confidence', confidence)} is too near to 1 for {given('metric', chosen.metric.name)}: its error "
+            f"probability is divided among {count} comparisons, and each needs {LEAST_ERROR:g} or more; use a smaller "
+            f"{argument('confidence')}"
         )
         raise InputError(message)
     return each

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from fairbound.certificate.certificate import Certificate
@@ -31,7 +31,7 @@ from fairbound.cli.results import (
     warnings_of,
     worst_case_lines,
 )
-from fairbound.cli.words import for_command
+from fairbound.cli.words import LEAST, MOST, QUESTION
 from fairbound.data.population import Population
 from fairbound.errors import InputError, SmallCellWarning, ThresholdError
 from fairbound.problem.condition import Condition
@@ -208,13 +208,14 @@ def run_radius(arguments: argparse.Namespace) -> int:
     """Find the largest radius that keeps a loss."""
     check_outputs(arguments.file, (arguments.json, arguments.html))
     option, limit = _limit_to_keep(arguments)
+    words = LEAST if option == "--min-ratio" else MOST
     population = read_population(arguments)
     try:
         with progress("searching for the largest radius"):
-            rho = _asked(largest_certified_rho, population, limit, arguments)
+            rho = _asked(largest_certified_rho, population, limit, arguments, words)
             certificate = _asked(certify, population, rho, arguments)
     except ThresholdError as error:
-        complain(for_command(str(error)).replace("--max-loss", option))
+        complain(error.worded(words))
         return 1
     cautions = warnings_of(population, [certificate])
     _write(certificate, arguments)
@@ -254,7 +255,13 @@ def run_radius(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _asked(verb: Callable[..., Answer], population: Population, about: object, arguments: argparse.Namespace) -> Answer:
+def _asked(
+    verb: Callable[..., Answer],
+    population: Population,
+    about: object,
+    arguments: argparse.Namespace,
+    words: Mapping[str, str] = QUESTION,
+) -> Answer:
     """Put the question; cells with few rows are named with the results."""
     asked = question(arguments, population)
     try:
@@ -262,7 +269,7 @@ def _asked(verb: Callable[..., Answer], population: Population, about: object, a
             warnings.simplefilter("ignore", SmallCellWarning)
             return verb(population, about, **asked)
     except InputError as error:
-        raise ProblemError(for_command(str(error))) from None
+        raise ProblemError(error.worded(words)) from None
 
 
 def _write(result: Certificate | CertificateCurve, arguments: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fairbound.cli.output import ProblemError, progress, unreadable
 from fairbound.cli.tables import label_of, open_table
-from fairbound.cli.words import for_command
+from fairbound.cli.words import COLUMNS
 from fairbound.data.losses import LOSSES
 from fairbound.data.population import Population
 from fairbound.errors import InputError, listed
@@ -247,7 +247,7 @@ def read_population(arguments: argparse.Namespace) -> Population:
                 missing=arguments.missing,
             )
     except InputError as error:
-        message = f"{'standard input' if file == '-' else file}: {for_command(str(error))}"
+        message = f"{'standard input' if file == '-' else file}: {error.worded(COLUMNS)}"
         raise ProblemError(message) from None
     except OSError as error:
         raise unreadable(file, error) from None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairbound.arithmetic.arrays import AnyArray, Floats, Integers
-from fairbound.errors import InputError, shown
+from fairbound.errors import InputError, argument, given, shown
 
 #: Columns of one such type have an order of their own.
 SORTED_WELL = ({str}, {int}, {float}, {bool}, {date}, {datetime})
@@ -34,7 +34,7 @@ def read_array(name: str, values: Any) -> AnyArray:
     except InputError:
         raise
     except ValueError:
-        message = f"{name} is ragged: its rows differ in length; give every row the same number of entries"
+        message = f"{argument(name)} is ragged: its rows differ in length; give every row the same number of entries"
         raise InputError(message) from None
     return array
 
@@ -52,7 +52,7 @@ def _foreign(name: str, values: Any) -> AnyArray:
     except (BufferError, RuntimeError, TypeError) as error:
         reason = " ".join(str(error).split())
         message = (
-            f"{name}, a {type(values).__name__}, cannot be read as a NumPy array: {reason}; "
+            f"{argument(name)}, a {type(values).__name__}, cannot be read as a NumPy array: {reason}; "
             "move it to the CPU and convert it to numbers that NumPy has"
         )
         raise InputError(message) from error
@@ -70,7 +70,7 @@ def column(name: str, values: Any) -> AnyArray:
     """Return one column as an array without missing values."""
     array = read_array(name, values)
     if array.ndim == 0:
-        message = f"{name} must be a column with one entry per row, not a single {type(values).__name__}"
+        message = f"{argument(name)} must be a column with one entry per row, not a single {type(values).__name__}"
         raise InputError(message)
     if array.dtype.kind == "f":
         missing = ~np.isfinite(array)
@@ -82,7 +82,7 @@ def column(name: str, values: Any) -> AnyArray:
         missing = np.zeros(array.shape, dtype=bool)
     if missing.any():
         row = int(np.argwhere(missing)[0][0])
-        message = f"{name} has a missing value in row {row}; drop such rows or give them a name"
+        message = f"{argument(name)} has a missing value in row {row}; drop such rows or give them a name"
         raise InputError(message)
     return array
 
@@ -114,7 +114,7 @@ def encode(name: str, values: Any) -> Categories:
     """Number the distinct values of one column; categories keep their order, the rest is sorted."""
     array = column(name, values)
     if array.ndim != 1:
-        message = f"{name} must have one dimension, not {array.ndim}"
+        message = f"{argument(name)} must have one dimension, not {array.ndim}"
         raise InputError(message)
     kinds = {type(v) for v in array.tolist()} if array.dtype == object else set()
     if not kinds or kinds in SORTED_WELL:
@@ -148,33 +148,31 @@ def number_names(values: Sequence[Hashable], declared: Iterable[Hashable] | None
 def encode_labels(name: str, values: Any, declared: Sequence[Hashable] | None = None) -> Categories:
     """Number the labels; at least two are needed."""
     labels = declare("labels", encode(name, values), declared)
-    at_least_two(name, "label", labels)
+    at_least_two(argument(name), "label", labels)
     return labels
 
 
-def declare(argument: str, found: Categories, declared: Sequence[Hashable] | None) -> Categories:
+def declare(name: str, found: Categories, declared: Sequence[Hashable] | None) -> Categories:
     """Number the names as the user declared them; some of these may not occur."""
     if declared is None:
         return found
-    names = check_names(argument, declared)
-    unknown = [name for name in found.names if name not in names]
+    names = check_names(name, declared)
+    unknown = [one for one in found.names if one not in names]
     if unknown:
-        message = (
-            f"{argument}={shown(list(names))} lacks {unknown[0]!r}, which occurs in the rows; add it, or drop its rows"
-        )
+        message = f"{given(name, list(names))} lacks {unknown[0]!r}, which occurs in the rows; add it, or drop its rows"
         raise InputError(message)
-    place = np.array([names.index(name) for name in found.names], dtype=np.int64)
+    place = np.array([names.index(one) for one in found.names], dtype=np.int64)
     return Categories(names, place[found.codes])
 
 
-def check_names(argument: str, names: Any, size: int | None = None) -> tuple[Hashable, ...]:
+def check_names(name: str, names: Any, size: int | None = None) -> tuple[Hashable, ...]:
     """Return different names, as many as are needed."""
     usable = isinstance(names, Iterable) and not isinstance(names, str | bytes)
     names = list(names) if usable else names
     distinct = len({repr(n) for n in names if isinstance(n, Hashable)}) if usable else 0
     if distinct < 2 or distinct != len(names) or distinct != (size or distinct):
         count = "two or more" if size is None else str(size)
-        message = f"{argument}={shown(names)} must be a list of {count} different names"
+        message = f"{given(name, names)} must be a list of {count} different names"
         raise InputError(message)
     return tuple(names)
 
@@ -193,14 +191,14 @@ def encode_groups(name: str, values: Any, declared: Sequence[Hashable] | None = 
         else:
             parts = [encode(name, values)]
     if not parts:
-        message = f"{name} has no columns"
+        message = f"{argument(name)} has no columns"
         raise InputError(message)
     lengths = {len(p.codes) for p in parts}
     if len(lengths) > 1:
-        message = f"the columns of {name} differ in length: {sorted(lengths)}"
+        message = f"the columns of {argument(name)} differ in length: {sorted(lengths)}"
         raise InputError(message)
     groups = declare("groups", intersect(parts), declared)
-    at_least_two(name, "group", groups)
+    at_least_two(argument(name), "group", groups)
     return groups
 
 
@@ -214,7 +212,7 @@ def intersect(parts: Sequence[Categories]) -> Categories:
 
 
 def at_least_two(name: str, what: str, found: Categories) -> None:
-    """Refuse a column of fewer than two names."""
+    """Refuse a column of fewer than two names; ``name`` is as the message is to have it."""
     if not found.names:
         message = f"{name} is empty: there are no rows; pass at least one row per group and label"
         raise InputError(message)
@@ -240,11 +238,11 @@ def check_mass(
 def same_length(**columns: int) -> None:
     """Refuse columns of different lengths, naming them."""
     if len(set(columns.values())) > 1:
-        lengths = ", ".join(f"{name} has {length}" for name, length in columns.items())
+        lengths = ", ".join(f"{argument(name)} has {length}" for name, length in columns.items())
         message = f"all columns need one entry per row, but {lengths}"
         raise InputError(message)
     if 0 in columns.values():
-        message = f"there are no rows: {', '.join(columns)} are empty"
+        message = f"there are no rows: {', '.join(map(argument, columns))} are empty"
         raise InputError(message)
 
 
@@ -252,13 +250,17 @@ def numbers(name: str, values: Any) -> Floats:
     """Return finite numbers as floats."""
     array = read_array(name, values)
     if array.dtype.kind not in "biuf":
-        message = f"{name} must hold numbers, not {array.dtype}; convert it, and drop rows with missing values"
+        message = (
+            f"{argument(name)} must hold numbers, not {array.dtype}; convert it, and drop rows with missing values"
+        )
         raise InputError(message)
     array = array.astype(np.float64, copy=False)
     if not np.isfinite(array).all():
         bad = ~np.isfinite(array)
         row = int(np.argwhere(bad)[0][0])
-        message = f"{name} has the value {array[np.nonzero(bad)][0]} in row {row}; drop such rows or mend the model"
+        message = (
+            f"{argument(name)} has the value {array[np.nonzero(bad)][0]} in row {row}; drop such rows or mend the model"
+        )
         raise InputError(message)
     return array
 
@@ -267,15 +269,17 @@ def weights(name: str, values: Any, rows: int) -> Floats:
     """Return non-negative weights that are not all zero."""
     array = numbers(name, values)
     if array.ndim != 1:
-        message = f"{name} must have one entry per row, but its shape is {array.shape}"
+        message = f"{argument(name)} must have one entry per row, but its shape is {array.shape}"
         raise InputError(message)
     same_length(**{name: len(array), "y_true": rows})
     if (array < 0).any():
         row = int(np.argmax(array < 0))
-        message = f"{name} is negative in row {row}: {shown(array[row])}; weights count rows and cannot be negative"
+        message = (
+            f"{argument(name)} is negative in row {row}: {shown(array[row])}; weights count rows and cannot be negative"
+        )
         raise InputError(message)
     if not array.any():
-        message = f"{name} is zero in every row; at least one row must count"
+        message = f"{argument(name)} is zero in every row; at least one row must count"
         raise InputError(message)
     return array
 
@@ -287,9 +291,9 @@ def number(name: str, value: object, low: float, high: float, meaning: str) -> f
             raise TypeError
         found = float(value)  # type: ignore[arg-type]  # the user's value may be anything
     except (TypeError, ValueError):
-        message = f"{name}={shown(value)} is not a number; {meaning}"
+        message = f"{given(name, value)} is not a number; {meaning}"
         raise InputError(message) from None
     if not low <= found <= high:
-        message = f"{name}={shown(value)} is outside [{low:g}, {high:g}]; {meaning}"
+        message = f"{given(name, value)} is outside [{low:g}, {high:g}]; {meaning}"
         raise InputError(message)
     return found

@@ -9,7 +9,7 @@ from typing import Literal
 
 from fairbound.data.losses import LOSSES, ZERO_ONE, Loss, RowLosses, find_loss
 from fairbound.data.tally import read_ceiling
-from fairbound.errors import InputError, listed, shown
+from fairbound.errors import InputError, argument, either, given, listed
 
 Missing = Literal["refuse", "drop"]
 #: Probabilities: one column (of the positive label), a column per label in order, or a mapping from labels to columns.
@@ -66,8 +66,9 @@ class Columns:
             named = listed([repr(label) for label in labels])
             if len(found) not in expected:
                 message = (
-                    f"probability={list(found.values())!r} must name a column for each of the labels {named}"
+                    f"{given('probability', list(found.values()))} must name a column for each of the labels {named}"
                     f"{', or one for the second of them' if len(labels) == 2 else ''}"
+                    + either("", f"; name them as {argument('probability')} LABEL=COLUMN, once for each")
                 )
                 raise InputError(message)
             names = labels[1:] if len(found) == 1 else labels
@@ -76,8 +77,8 @@ class Columns:
         complement = len(labels) == 2 and len(found) == 1 and len(absent) == 1
         if absent and not complement:
             message = (
-                f"probability has no column for the label {absent[0]!r}; it names {[*found]}, and {self.label!r} "
-                f"holds {listed([repr(label) for label in labels])}"
+                f"{argument('probability')} has no column for the label {absent[0]!r}; it names {[*found]}, and "
+                f"{self.label!r} holds {listed([repr(label) for label in labels])}"
             )
             raise InputError(message)
         return found
@@ -97,34 +98,42 @@ def read_columns(
     missing: object,
 ) -> Columns:
     """Validate everything but the frame itself."""
-    given = {"prediction": prediction, "probability": probability, "loss": loss}
-    chosen = [name for name, value in given.items() if value is not None]
+    ways = {"prediction": prediction, "probability": probability, "loss": loss}
+    chosen = [name for name, value in ways.items() if value is not None]
     if len(chosen) != 1:
         message = (
-            f"give exactly one of prediction, probability and loss, not {' and '.join(chosen) or 'none'}: the column "
-            "of predicted labels, of probabilities, or of losses already computed"
+            f"give exactly one of {argument('prediction')}, {argument('probability')} and {argument('loss')}, not "
+            f"{' and '.join(map(argument, chosen)) or 'none'}: the column of predicted labels, of probabilities, or of "
+            "losses already computed"
         )
         raise InputError(message)
     if missing not in ("refuse", "drop"):
-        message = f"missing={shown(missing)} is not known; use 'refuse' or 'drop'"
+        message = f"{given('missing', missing)} is not known; use 'refuse' or 'drop'"
         raise InputError(message)
     if ceiling is not None and loss is None:
-        message = f"ceiling is for a column of losses; with {chosen[0]} the loss knows its own, and clip lowers it"
+        message = (
+            f"{argument('ceiling')} is for a column of losses; with {argument(chosen[0])} the loss knows its own, and "
+            f"{argument('clip')} lowers it"
+        )
         raise InputError(message)
     if clip is not None and probability is None:
-        message = f"clip is for losses of probabilities; with {chosen[0]} leave it out"
+        message = f"{argument('clip')} is for losses of probabilities; with {argument(chosen[0])} leave it out"
         raise InputError(message)
     measure: Loss | None = None
     if prediction is not None:
-        measure = find_loss(ZERO_ONE if loss_name is None else loss_name, None)
+        measure = find_loss(ZERO_ONE if loss_name is None else loss_name, None, "loss_name")
     elif probability is not None:
-        measure = find_loss("brier" if loss_name is None else loss_name, None)
+        measure = find_loss("brier" if loss_name is None else loss_name, None, "loss_name")
     elif loss_name is not None and not isinstance(loss_name, str):
-        message = f"loss_name={shown(loss_name)} must be a name: the losses are in the column {loss!r} already"
+        message = f"{given('loss_name', loss_name)} must be a name: the losses are in the column {loss!r} already"
         raise InputError(message)
     if measure is not None and (measure.rows is None) != (prediction is not None):
-        wanted = "prediction, the column of predicted labels" if measure.rows is None else "probability"
-        message = f"loss_name={measure.name!r} does not go with {chosen[0]}; pass {wanted}"
+        wanted, what = (
+            ("prediction", ", the column of predicted labels") if measure.rows is None else ("probability", "")
+        )
+        message = (
+            f"{given('loss_name', measure.name)} does not go with {argument(chosen[0])}; pass {argument(wanted)}{what}"
+        )
         raise InputError(message)
     clipped = measure.clipped(clip) if measure is not None and clip is not None else measure
     groups = (group,) if isinstance(group, str) else _several("group", group)
@@ -165,23 +174,23 @@ def _once(*names: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
-def _one(argument: str, value: object) -> str:
+def _one(name: str, value: object) -> str:
     if not isinstance(value, str):
-        message = f"{argument}={shown(value)} must be the name of one column"
+        message = f"{given(name, value)} must be the name of one column"
         raise InputError(message)
     return value
 
 
-def _several(argument: str, values: object) -> tuple[str, ...]:
+def _several(name: str, values: object) -> tuple[str, ...]:
     if not isinstance(values, Sequence) or not values or not all(isinstance(v, str) for v in values):
-        message = f"{argument}={shown(values)} must be the name of a column, or a list of names"
+        message = f"{given(name, values)} must be the name of a column, or a list of names"
         raise InputError(message)
     return tuple(values)
 
 
-def _different(argument: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def _different(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(names)) < len(names):
-        message = f"{argument}={list(names)!r} names a column twice"
+        message = f"{given(name, list(names))} names a column twice"
         raise InputError(message)
     return names
 
@@ -193,7 +202,7 @@ def _probability(value: object) -> dict[Hashable, str]:
     if isinstance(value, Mapping):
         found = {key: _one(f"probability[{key!r}]", name) for key, name in value.items()}
         if not found:
-            message = "probability={} names no column"
+            message = f"{given('probability', {})} names no column"
             raise InputError(message)
     else:
         found = dict(enumerate(_several("probability", value)))

@@ -26,7 +26,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.data.columns import Columns, check_known
-from fairbound.errors import InputError
+from fairbound.errors import InputError, given
 
 #: No line of a table is longer than this; a file of binary data may be.
 LONGEST_LINE = 1 << 24
@@ -94,11 +94,11 @@ class CsvFile:
             byte = f"byte 0x{error.object[error.start]:02x}" if isinstance(error, UnicodeDecodeError) else "a character"
             message = (
                 f"{byte} cannot be read as {self.encoding}: save the file as UTF-8, or name its encoding, such as "
-                "encoding='latin-1'; a binary file cannot be read"
+                f"{given('encoding', 'latin-1')}; a binary file cannot be read"
             )
             raise InputError(message) from None
         except LookupError:
-            message = f"encoding={self.encoding!r} is not known"
+            message = f"{given('encoding', self.encoding)} is not known"
             raise InputError(message) from None
 
     @contextmanager
@@ -184,10 +184,11 @@ class _Names(dict[str, int]):
 def _places(header: Sequence[str], columns: Columns) -> dict[str, int]:
     """Find the columns that are used; each must be there once."""
     if len(header) == 1 and len(columns.names) > 1:
-        for mark, word in ((";", "';'"), ("\t", "'\\t'"), ("|", "'|'")):
+        for mark in (";", "\t", "|"):
             if mark in header[0]:
                 message = (
-                    f"the header has a single column; its parts seem to be separated by {word}: use delimiter={word}"
+                    f"the header has a single column; its parts seem to be separated by {mark!r}: use "
+                    f"{given('delimiter', mark)}"
                 )
                 raise InputError(message)
     check_known(columns, header)

@@ -14,7 +14,7 @@ from fairbound.data.csv_file import CsvFile, CsvTable, typed
 from fairbound.data.frame_values import SUM_TOLERANCE, check_range
 from fairbound.data.predictions import aligned, by_label
 from fairbound.data.tally import Tally, check_finite, tally_rows
-from fairbound.errors import InputError
+from fairbound.errors import InputError, given
 
 
 def tally_csv(file: CsvFile, columns: Columns) -> Tally:
@@ -53,7 +53,7 @@ def _complete(table: CsvTable, columns: Columns, missing: frozenset[str]) -> Boo
         if gaps.any() and columns.missing == "refuse":
             message = (
                 f"column {name!r} has no value in {int(gaps.sum()):,} of {table.rows:,} rows; give them a value, or "
-                "leave such rows out with missing='drop'"
+                f"leave such rows out with {given('missing', 'drop')}"
             )
             raise InputError(message)
         kept &= ~gaps

@@ -12,7 +12,7 @@ from fairbound.data.cells import Categories, read_array
 from fairbound.data.losses import Loss
 from fairbound.data.predictions import by_label, predicted_labels, probabilities
 from fairbound.data.tally import check_finite
-from fairbound.errors import InputError
+from fairbound.errors import InputError, argument
 
 
 def model_values(estimator: Any, X: Any, labels: Categories, loss: Loss) -> Floats | Categories:
@@ -27,7 +27,10 @@ def model_values(estimator: Any, X: Any, labels: Categories, loss: Loss) -> Floa
         names = tuple(read_array("classes_", classes).tolist())
         unknown = [name for name in labels.names if name not in names]
         if unknown:
-            message = f"y has the label {unknown[0]!r}, which the estimator does not know; its classes are {[*names]}"
+            message = (
+                f"{argument('y')} has the label {unknown[0]!r}, which the {argument('estimator')} does not know; its "
+                f"classes are {[*names]}"
+            )
             raise InputError(message)
         columns = probabilities(output, names, len(labels.codes))
         losses = loss.rows(*by_label(dict(zip(names, np.moveaxis(columns, 1, 0), strict=True)), labels))
@@ -40,8 +43,8 @@ def _method(estimator: Any, name: str, loss: Loss) -> Callable[[Any], Any]:
     method = getattr(estimator, name, None) or (estimator if callable(estimator) else None)
     if method is None or isinstance(estimator, type):
         message = (
-            f"estimator, a {type(estimator).__name__}, has no {name}, which the loss {loss.name!r} needs; "
-            "pass a fitted model or a function of X"
+            f"{argument('estimator')}, a {type(estimator).__name__}, has no {name}, which the loss {loss.name!r} "
+            "needs; pass a fitted model or a function of X"
         )
         raise InputError(message)
     return method

@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 
 from fairbound.data.columns import Columns
-from fairbound.errors import InputError, shown
+from fairbound.errors import InputError, argument, either, given, shown
 
 #: How far the probabilities of a row may be from adding up to 1.
 SUM_TOLERANCE = 1e-4
@@ -27,7 +27,8 @@ def fetch(query: nw.LazyFrame[Any] | nw.DataFrame[Any]) -> nw.DataFrame[Any]:
         raise
     except Exception as error:  # engines have errors of their own, of any type
         reason = " ".join(str(error).split()) or type(error).__name__
-        message = f"frame: its engine, {query.implementation}, could not run the query: {reason[:400]}"
+        engine = either(f"{argument('frame')}: its engine", "the engine")
+        message = f"{engine}, {query.implementation}, could not run the query: {reason[:400]}"
         raise InputError(message) from error
 
 
@@ -60,14 +61,15 @@ def check_values(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], columns: Columns)
     values = dict(zip(found.columns, found.row(0), strict=True))
     rows = int(values["rows"])
     if not rows:
-        message = "frame is empty: there are no rows; pass at least one row per group and label"
+        empty = either(f"{argument('frame')} is empty: ")
+        message = f"{empty}there are no rows; pass at least one row per group and label"
         raise InputError(message)
     for index, name in enumerate(columns.names):
         count = int(values[f"missing{index}"])
         if count:
             message = (
                 f"column {name!r} has no value in {count} of {rows} rows (null or NaN); give them a value, or leave "
-                "such rows out with missing='drop'"
+                f"such rows out with {given('missing', 'drop')}"
             )
             raise InputError(message)
     for index, name in enumerate(columns.numeric):
@@ -97,7 +99,7 @@ def check_range(columns: Columns, name: str, least: float, most: float) -> None:
     if name in columns.probability.values():
         low, high, cure = 0.0, 1.0, "pass probabilities"
     elif name == columns.loss:
-        low, high, cure = 0.0, columns.ceiling, "set ceiling to the largest loss there can be"
+        low, high, cure = 0.0, columns.ceiling, f"set {argument('ceiling')} to the largest loss there can be"
     else:
         low, high, cure = 0.0, math.inf, "weights count rows: they are finite and cannot be negative"
     for value in (least, most):

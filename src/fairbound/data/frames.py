@@ -16,7 +16,7 @@ from fairbound.data.csv_file import CsvFile
 from fairbound.data.csv_tally import tally_csv
 from fairbound.data.lazy_frames import tally_lazy
 from fairbound.data.tally import Tally
-from fairbound.errors import InputError
+from fairbound.errors import InputError, argument, either
 
 
 def tally_frame(frame: Any, columns: Columns) -> Tally:
@@ -38,7 +38,9 @@ def tally_frame(frame: Any, columns: Columns) -> Tally:
     if not columns.by_place and (text or kind.is_numeric() or kind == nw.Boolean):
         for label in columns.probability:  # engines fail on comparisons of text with numbers, in words of their own
             if isinstance(label, str) != text:
-                message = f"probability names the label {label!r}, but column {columns.label!r} holds {kind}"
+                message = (
+                    f"{argument('probability')} names the label {label!r}, but column {columns.label!r} holds {kind}"
+                )
                 raise InputError(message)
     if isinstance(opened, nw.DataFrame):
         return tally_collected(opened, columns)
@@ -58,9 +60,11 @@ def _open(frame: Any) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], nw.Schema]
         kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
         if isinstance(error, TypeError) and not reading:
             message = (
-                f"frame is a {kind}, which is not a data frame; pass one of pandas, Polars, PyArrow, DuckDB or another "
-                "library that narwhals knows, or use from_predictions for arrays"
+                f"{argument('frame')} is a {kind}, which is not a data frame; pass one of pandas, Polars, PyArrow, "
+                "DuckDB or another library that narwhals knows, or use from_predictions for arrays"
             )
         else:
-            message = f"frame is a {kind} that cannot be read: {' '.join(str(error).split())[:400]}"
+            reason = " ".join(str(error).split())[:400]
+            damaged = either(f"{argument('frame')} is a {kind} that cannot be read", "the file is damaged")
+            message = f"{damaged}: {reason}"
         raise InputError(message) from error

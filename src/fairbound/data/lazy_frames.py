@@ -28,8 +28,8 @@ from fairbound.data.lazy_losses import loss_expression
 from fairbound.data.loss_summary import BINS, LossTable, bin_edges, pack
 from fairbound.data.predicted import count_predicted
 from fairbound.data.predictions import aligned
-from fairbound.data.tally import Tally
-from fairbound.errors import InputError
+from fairbound.data.tally import COLLECT, Tally
+from fairbound.errors import InputError, argument
 
 Lazy = nw.LazyFrame[Any]
 Found = nw.DataFrame[Any]
@@ -50,7 +50,7 @@ def tally_lazy(frame: Lazy, columns: Columns) -> Tally:
     if weight is None:
         found, top, weight = _counted(frame, columns, careful_cut(frame, columns))
     if weight is None:
-        message = "the weights are too many or too unequal to be added up exactly; collect the frame first"
+        message = f"the weights are too many or too unequal to be added up exactly; {COLLECT}"
         raise InputError(message)
     labels, groups = _names(frame, columns, found)
     if columns.prediction is not None:
@@ -191,7 +191,8 @@ def _explain(frame: Lazy, columns: Columns) -> None:
         columns.named(number_names(labels).names)
     check_sums(frame, columns)
     message = (
-        f"the {columns.loss_name} loss of some rows is infinite: their true label was given probability 0; pass clip"
+        f"the {columns.loss_name} loss of some rows is infinite: their true label was given probability 0; pass "
+        f"{argument('clip')}"
     )
     raise InputError(message)
 

@@ -11,7 +11,7 @@ import narwhals as nw
 
 from fairbound.data.columns import Columns
 from fairbound.data.frame_values import SUM_TOLERANCE, number
-from fairbound.errors import InputError
+from fairbound.errors import InputError, argument
 
 #: Stands for a loss that cannot be computed because a probability is missing or is none.
 INVALID = -1.0
@@ -22,7 +22,7 @@ def loss_expression(columns: Columns, named: Mapping[Any, str]) -> nw.Expr:
     if not columns.built_in:
         message = (
             f"the loss {columns.loss_name!r} is a Python function, which a lazy frame's engine cannot run; collect the "
-            "frame first, or compute a column of losses and pass loss="
+            f"frame first, or compute a column of losses and pass {argument('loss')}="
         )
         raise InputError(message)
     label = nw.col(columns.label)

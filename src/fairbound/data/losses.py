@@ -11,7 +11,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.data.cells import number
-from fairbound.errors import InputError, shown
+from fairbound.errors import InputError, argument, either, given
 
 #: From the probabilities (n, C) and the column of the true label (n,) to the losses (n,).
 RowLosses = Callable[[Floats, Integers], Floats]
@@ -52,10 +52,11 @@ class Loss:
         """Return the loss cut off at ``clip``, which becomes its ceiling."""
         meaning = "it must be positive and finite; losses above it count as it"
         if not 0 < number("clip", clip, 0.0, math.inf, meaning) < math.inf:
-            message = f"clip={shown(clip)}: {meaning}"
+            message = f"{given('clip', clip)}: {meaning}"
             raise InputError(message)
         if self.rows is None:
-            message = f"clip: the loss {self.name!r} takes labels and is bounded already; leave clip out"
+            name = argument("clip")
+            message = f"{name}: the loss {self.name!r} takes labels and is bounded already; leave {name} out"
             raise InputError(message)
         return replace(self, ceiling=min(clip, self.ceiling), rows=_Clipped(self.rows, clip))
 
@@ -106,15 +107,20 @@ CROSS_ENTROPY = Loss("cross_entropy", math.inf, "probabilities", _cross_entropy)
 LOSSES = {loss.name: loss for loss in (ZERO_ONE, BRIER, JSD, ABSOLUTE, CROSS_ENTROPY)}
 
 
-def find_loss(loss: object, clip: float | None) -> Loss:
-    """Return a loss by name or as given, clipped if asked for."""
+def find_loss(loss: object, clip: float | None, name: str = "loss") -> Loss:
+    """Return a loss by name or as given, clipped if asked for.
+
+    Messages call it ``loss``; to those who know arguments by other names, ``name`` is the argument it was given as.
+    """
     if isinstance(loss, str):
         if loss not in LOSSES:
             known = ", ".join(LOSSES)
-            message = f"loss={loss!r} is not known; use one of {known}, or a Loss of your own"
+            which = either(given("loss", loss), given(name, loss))
+            message = f"{which} is not known; use one of {known}{either(', or a Loss of your own')}"
             raise InputError(message)
         loss = LOSSES[loss]
     if not isinstance(loss, Loss):
-        message = f"loss must be a name or a Loss, not {type(loss).__name__}"
+        which = either(argument("loss"), argument(name))
+        message = f"{which} must be a name or a Loss, not {type(loss).__name__}"
         raise InputError(message)
     return loss if clip is None else loss.clipped(clip)

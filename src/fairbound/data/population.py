@@ -18,7 +18,7 @@ from fairbound.data.moments import read_moments, read_selection_rate
 from fairbound.data.predicted import Predicted, find_positive, given_rates
 from fairbound.data.predictions import predicted_labels, probabilities
 from fairbound.data.tally import Tally, check_finite, check_table, read_ceiling, tally_arrays
-from fairbound.errors import InputError
+from fairbound.errors import InputError, argument
 from fairbound.wording.notebook import html_paragraph, html_table
 from fairbound.wording.overview import cell_rows
 from fairbound.wording.vocabulary import SELECTED, TWO_VALUED, wording
@@ -223,7 +223,7 @@ class Population:
         """
         losses = numbers("loss", loss)
         if losses.ndim != 1:
-            message = f"loss must have one entry per row, but its shape is {losses.shape}"
+            message = f"{argument('loss')} must have one entry per row, but its shape is {losses.shape}"
             raise InputError(message)
         top = read_ceiling(ceiling)
         tally = tally_arrays(

@@ -12,7 +12,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.data.cells import Categories
 from fairbound.data.loss_summary import Knowledge, LossTable, MeanOnly, exact_sums, two_valued_table
-from fairbound.errors import InputError, listed, shown
+from fairbound.errors import InputError, argument, either, given, listed
 
 
 @dataclass(frozen=True)
@@ -77,18 +77,22 @@ def given_rates(labels: tuple[Hashable, ...], mass: Floats, rate: Floats) -> Pre
 def find_positive(predicted: Predicted | None, labels: tuple[Hashable, ...], pos_label: Any) -> tuple[Predicted, int]:
     """Return the predictions, and the place among their labels of the one whose selections are asked for."""
     if predicted is None:
-        message = (
-            "this population does not know what the model predicted; build it with from_predictions and predicted "
-            "labels (loss='zero_one'), from_frame(prediction=...) or from_moments(selection_rate=...)"
+        message = "this population does not know what the model predicted; " + either(
+            "build it with from_predictions and predicted labels (loss='zero_one'), from_frame(prediction=...) or "
+            "from_moments(selection_rate=...)",
+            f"name the column of predicted labels with {argument('prediction')}",
         )
         raise InputError(message)
     if pos_label is None:
         if len(labels) == 2:
             return predicted, 1
-        message = f"pos_label must name one of the {len(labels)} labels {listed([repr(name) for name in labels])}"
+        message = (
+            f"{argument('pos_label')} must name one of the {len(labels)} labels "
+            f"{listed([repr(name) for name in labels])}"
+        )
         raise InputError(message)
     if not isinstance(pos_label, Hashable) or pos_label not in predicted.labels:
         known = listed([repr(name) for name in predicted.labels])
-        message = f"pos_label={shown(pos_label)} is not among the labels {known}; name one of them"
+        message = f"{given('pos_label', pos_label)} is not among the labels {known}; name one of them"
         raise InputError(message)
     return predicted, predicted.labels.index(pos_label)

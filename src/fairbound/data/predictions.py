@@ -9,21 +9,27 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.data.cells import Categories, column, encode, numbers, same_length
-from fairbound.errors import InputError, listed
+from fairbound.errors import InputError, argument, given, listed
 
 
 def predicted_labels(y_pred: Any, labels: Categories) -> Categories:
     """Number the predicted labels, the true ones first."""
     predicted = column("y_pred", y_pred)
     if predicted.ndim != 1:
-        message = f"y_pred must hold one predicted label per row for zero_one, but its shape is {predicted.shape}"
+        message = (
+            f"{argument('y_pred')} must hold one predicted label per row for zero_one, but its shape is "
+            f"{predicted.shape}"
+        )
         raise InputError(message)
     same_length(y_true=len(labels.codes), y_pred=len(predicted))
-    return aligned("y_true", labels, "y_pred", encode("y_pred", y_pred))
+    return aligned(argument("y_true"), labels, argument("y_pred"), encode("y_pred", y_pred))
 
 
 def aligned(true_name: str, labels: Categories, name: str, predicted: Categories) -> Categories:
-    """Number predicted labels as the true ones are, and after them those that are only predicted."""
+    """Number predicted labels as the true ones are, and after them those that are only predicted.
+
+    The names of both columns are as messages are to have them.
+    """
     known = {label: code for code, label in enumerate(labels.names)}
     cure = "turn probabilities into labels first, or choose a loss that takes them"
     if not any(value in known for value in predicted.names):
@@ -65,16 +71,22 @@ def probabilities(y_pred: Any, labels: tuple[Hashable, ...], rows: int) -> Float
     array = numbers("y_pred", y_pred)
     if array.ndim == 1:
         if len(labels) != 2:
-            message = f"y_pred needs shape (n, {len(labels)}): a column for each of the labels {list(labels)}"
+            message = (
+                f"{argument('y_pred')} needs shape (n, {len(labels)}): a column for each of the labels {list(labels)}"
+            )
             raise InputError(message)
         array = np.stack([1.0 - array, array], axis=1)
     if array.ndim != 2 or array.shape[1] != len(labels):
-        message = f"y_pred has shape {array.shape}; it needs a column for each of the labels {list(labels)}"
+        message = (
+            f"{argument('y_pred')} has shape {array.shape}; it needs a column for each of the labels {list(labels)}"
+        )
         raise InputError(message)
     same_length(y_true=rows, y_pred=len(array))
     if (array < 0).any() or (array > 1).any() or (np.abs(array.sum(axis=1) - 1.0) > 1e-4).any():
         off = (array < 0).any(axis=1) | (array > 1).any(axis=1) | (np.abs(array.sum(axis=1) - 1.0) > 1e-4)
         row = int(np.argmax(off))
-        message = f"y_pred[{row}]={array[row].tolist()} is not a distribution over the labels; pass probabilities"
+        message = (
+            f"{given(f'y_pred[{row}]', array[row].tolist())} is not a distribution over the labels; pass probabilities"
+        )
         raise InputError(message)
     return array

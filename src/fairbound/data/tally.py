@@ -14,11 +14,20 @@ from fairbound.data.cells import Categories, encode_groups, number, same_length,
 from fairbound.data.loss_summary import LossTable, tabulate
 from fairbound.data.losses import LOSSES
 from fairbound.data.predicted import Predicted, count_predicted
-from fairbound.errors import InputError, shown
+from fairbound.errors import InputError, argument, either, given
 from fairbound.wording.vocabulary import TWO_VALUED
 
 #: What can be done about a loss without a ceiling.
-UNBOUNDED = "pass clip to from_predictions (or ceiling to from_losses), or restrict Q with support='observed'"
+UNBOUNDED = (
+    either(
+        f"pass {argument('clip')} to from_predictions (or {argument('ceiling')} to from_losses)",
+        f"pass {argument('clip')} (or {argument('ceiling')} with {argument('loss')})",
+    )
+    + f", or restrict Q with {given('support', 'observed')}"
+)
+
+#: What can be done where the engine of a lazy frame cannot help; of files only CSV is read without one.
+COLLECT = either("collect the frame first", "save the table as CSV")
 
 
 @dataclass(frozen=True)
@@ -84,10 +93,12 @@ def read_ceiling(value: object) -> float:
     meaning = "it must be positive: it is the largest loss there can be"
     top = number("ceiling", value, 0.0, math.inf, meaning)
     if not top > 0:
-        message = f"ceiling={shown(value)}: {meaning}"
+        message = f"{given('ceiling', value)}: {meaning}"
         raise InputError(message)
     if not 1e-30 < top < 1e30 and math.isfinite(top):
-        message = f"ceiling={shown(value)} is out of the range of careful arithmetic; measure the loss in other units"
+        message = (
+            f"{given('ceiling', value)} is out of the range of careful arithmetic; measure the loss in other units"
+        )
         raise InputError(message)
     return top
 
@@ -97,14 +108,16 @@ def check_losses(losses: Floats, top: float, loss_name: str) -> None:
     if loss_name in TWO_VALUED and not ((losses == 0) | (losses == top)).all():
         row = int(np.argmax((losses != 0) & (losses != top)))
         message = (
-            f"loss[{row}]={shown(losses[row])} is neither 0 nor {top:g}; choose another loss_name than {loss_name!r}"
+            f"{given(f'loss[{row}]', losses[row])} is neither 0 nor {top:g}; choose another {argument('loss_name')} "
+            f"than {loss_name!r}"
         )
         raise InputError(message)
     outside = (losses < 0) | (losses > top)
     if outside.any():
         row = int(np.argmax(outside))
         message = (
-            f"loss[{row}]={shown(losses[row])} is outside [0, {top:g}]; set ceiling to the largest loss there can be"
+            f"{given(f'loss[{row}]', losses[row])} is outside [0, {top:g}]; set {argument('ceiling')} to the largest "
+            "loss there can be"
         )
         raise InputError(message)
 
@@ -115,7 +128,10 @@ def check_table(tally: Tally) -> None:
     nominal = 1.0 if name in TWO_VALUED else LOSSES[name].ceiling if name in LOSSES else math.inf
     if top > nominal or (name in TWO_VALUED and top != nominal):
         which = "is 0 or 1" if name in TWO_VALUED else f"is at most {nominal:g}"
-        message = f"ceiling={top:g} does not go with loss_name={name!r}, which {which}; choose another loss_name"
+        message = (
+            f"{given('ceiling', top, 'g')} does not go with {given('loss_name', name)}, which {which}; choose another "
+            f"{argument('loss_name')}"
+        )
         raise InputError(message)
     used = table.weight > 0
     if (used & (table.high > top)).any():
@@ -124,7 +140,9 @@ def check_table(tally: Tally) -> None:
     between = used & ((table.low != table.high) | ((table.low != 0) & (table.low != top)))
     if name in TWO_VALUED and between.any():
         loss = table.mean_loss[between][0]
-        message = f"a loss is near {loss:g}, neither 0 nor {top:g}; choose another loss_name than {name!r}"
+        message = (
+            f"a loss is near {loss:g}, neither 0 nor {top:g}; choose another {argument('loss_name')} than {name!r}"
+        )
         raise InputError(message)
 
 
@@ -133,6 +151,8 @@ def check_finite(losses: Floats, loss_name: str) -> None:
     infinite = ~np.isfinite(losses)
     if infinite.any():
         row = int(np.argmax(infinite))
-        cure = "its true label was given probability 0; pass clip" if losses[row] > 0 else "mend the loss"
+        cure = (
+            f"its true label was given probability 0; pass {argument('clip')}" if losses[row] > 0 else "mend the loss"
+        )
         message = f"the {loss_name} loss of row {row} is {losses[row]}: {cure}"
         raise InputError(message)

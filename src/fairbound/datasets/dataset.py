@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
-from fairbound.errors import InputError, shown
+from fairbound.errors import InputError, given
 
 Part = Literal["train", "validation", "test"]
 PARTS: tuple[Part, ...] = ("train", "validation", "test")
@@ -21,7 +21,7 @@ HELD_OUT = 0.2
 def whole(seed: Any) -> int:
     """Return a seed as a number, or refuse it."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        message = f"seed={shown(seed)} must be a whole number that is not negative"
+        message = f"{given('seed', seed)} must be a whole number that is not negative"
         raise InputError(message)
     return int(seed)
 
@@ -151,7 +151,7 @@ class Split:
     def rows(self, part: Part) -> Integers:
         """Return the positions of a part's rows in the dataset."""
         if part not in PARTS:
-            message = f"part={shown(part)} must be one of {', '.join(map(repr, PARTS))}"
+            message = f"{given('part', part)} must be one of {', '.join(map(repr, PARTS))}"
             raise InputError(message)
         return {"train": self.train, "validation": self.validation, "test": self.test}[part]
 

@@ -10,7 +10,7 @@ from fairbound.arithmetic.arrays import AnyArray
 from fairbound.datasets.catalogue import Entry, Remote
 from fairbound.datasets.sources import Progress, SourceError, from_address, from_folder, from_package
 from fairbound.datasets.store import cached_file, digest, read_table, write_table
-from fairbound.errors import InputError
+from fairbound.errors import InputError, given
 
 
 class DatasetError(InputError):
@@ -57,8 +57,8 @@ def fetch(
         return table
     if entry.remote.terms and not accept_terms:
         message = (
-            f"{entry.name} has terms of use:\n\n{entry.remote.terms}\n\nIf you accept them, pass accept_terms=True, or "
-            f"run: fairbound datasets fetch {entry.name} --accept-terms"
+            f"{entry.name} has terms of use:\n\n{entry.remote.terms}\n\nIf you accept them, pass "
+            f"{given('accept_terms', True)}, or run: fairbound datasets fetch {entry.name} --accept-terms"
         )
         raise TermsError(message)
     failures = []

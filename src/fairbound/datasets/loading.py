@@ -8,13 +8,13 @@ from fairbound.datasets.catalogue import CATALOGUE, NAMES, Entry
 from fairbound.datasets.dataset import Dataset, whole
 from fairbound.datasets.fetching import fetch
 from fairbound.datasets.shipped import read_shipped
-from fairbound.errors import InputError, shown
+from fairbound.errors import InputError, given
 
 
 def find(name: str) -> Entry:
     """Return the dataset of a name."""
     if name not in NAMES:
-        message = f"name={shown(name)} must be one of {', '.join(map(repr, NAMES))}"
+        message = f"{given('name', name)} must be one of {', '.join(map(repr, NAMES))}"
         raise InputError(message)
     return CATALOGUE[name]
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.arithmetic.rounding import margin, raised
-from fairbound.errors import InputError, shown
+from fairbound.errors import InputError, given
 
 #: Exponents beyond this only say that the multipliers prove nothing.
 LARGEST_EXPONENT = 600.0
@@ -167,7 +167,7 @@ def find_divergence(name: object) -> Divergence:
     """Return a divergence by its name."""
     if not isinstance(name, str) or name not in DIVERGENCES:
         words = ", ".join(repr(known) for known in DIVERGENCES)
-        message = f"divergence={shown(name)} is not known; use one of {words}"
+        message = f"{given('divergence', name)} is not known; use one of {words}"
         raise InputError(message)
     return DIVERGENCES[name]
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.cells import number, numbers
-from fairbound.errors import InputError, listed, shown
+from fairbound.errors import InputError, argument, either, given, listed, shown
 from fairbound.wording.names import shortened
 
 Side = Literal["group", "label"]
@@ -30,7 +30,8 @@ Rows = tuple[Any, Any]
 #: More terms than these are not written out in a sentence.
 MOST_TERMS = 12
 
-LEAST_MEANING = "it is the smallest share of Q that any {side} may have, and None means no limit"
+#: To be said of a limit.
+NO_LIMIT = either(", and None means no limit")
 PAIR = "a pair of the smallest and the largest share allowed, such as (0.4, 0.6)"
 
 
@@ -142,10 +143,10 @@ def read_limits(side: Side, names: Sequence[Hashable], least: object, ranges: ob
     low, high = np.zeros(size), np.ones(size)
     if least is not None:
         name = f"min_{side}_mass"
-        low[:] = number(name, least, 0.0, 1.0, LEAST_MEANING.format(side=side))
+        low[:] = number(name, least, 0.0, 1.0, f"it is the smallest share of Q that any {side} may have{NO_LIMIT}")
         if low[0] > 1.0 / size:
             message = (
-                f"{name}={shown(least)} is too large for {size} {side}s, whose shares add up to 1; use {1 / size:.6g} "
+                f"{given(name, least)} is too large for {size} {side}s, whose shares add up to 1; use {1 / size:.6g} "
                 "or less"
             )
             raise InputError(message)
@@ -165,9 +166,9 @@ def read_limits(side: Side, names: Sequence[Hashable], least: object, ranges: ob
 
 def _read_ranges(side: Side, names: Sequence[Hashable], ranges: object) -> dict[int, tuple[float, float]]:
     """Return the range of each share that has one, by its place."""
-    argument = f"{side}_limits"
+    whole = f"{side}_limits"
     if not isinstance(ranges, Mapping):
-        message = f"{argument}={shown(ranges)} must be a dictionary from the name of a {side} to {PAIR}"
+        message = f"{given(whole, ranges)} must be a dictionary from the name of a {side} to {PAIR}"
         raise InputError(message)
     place = {name: index for index, name in enumerate(names)}
     found = {}
@@ -175,14 +176,15 @@ def _read_ranges(side: Side, names: Sequence[Hashable], ranges: object) -> dict[
         at = place.get(key)
         if at is None:
             known = listed([repr(name) for name in names])
-            message = f"{argument} names {shown(key)}, which is not a {side}; the {side}s are {known}"
+            message = f"{argument(whole)} names {shown(key)}, which is not a {side}; the {side}s are {known}"
             raise InputError(message)
+        part = f"{whole}[{shown(key)}]"
         if isinstance(pair, str | bytes) or not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
-            message = f"{argument}[{shown(key)}]={shown(pair)} must be {PAIR}"
+            message = f"{given(part, pair)} must be {PAIR}"
             raise InputError(message)
-        low, high = (number(f"{argument}[{shown(key)}]", v, 0.0, 1.0, f"it must be {PAIR}") for v in pair)
+        low, high = (number(part, v, 0.0, 1.0, f"it must be {PAIR}") for v in pair)
         if low > high:
-            message = f"{argument}[{shown(key)}]={shown(tuple(pair))} is upside down; give the smaller share first"
+            message = f"{given(part, tuple(pair))} is upside down; give the smaller share first"
             raise InputError(message)
         found[at] = low, high
     return found
@@ -190,14 +192,14 @@ def _read_ranges(side: Side, names: Sequence[Hashable], ranges: object) -> dict[
 
 def _read_rows(side: Side, size: int, rows: Any) -> list[tuple[Floats, float]]:
     """Read ``(A, b)``, scale its rows and leave out those that hold for all shares."""
-    argument = f"{side}_rows"
+    name = f"{side}_rows"
     meaning = f"(A, b), with a column of A for each of the {size} {side}s and a row for each entry of b"
     if not isinstance(rows, tuple | list) or len(rows) != 2:
-        message = f"{argument}={shown(rows)} must be a pair {meaning}"
+        message = f"{given(name, rows)} must be a pair {meaning}"
         raise InputError(message)
-    matrix, right = np.atleast_2d(numbers(f"{argument}[0]", rows[0])), np.atleast_1d(numbers(f"{argument}[1]", rows[1]))
+    matrix, right = np.atleast_2d(numbers(f"{name}[0]", rows[0])), np.atleast_1d(numbers(f"{name}[1]", rows[1]))
     if matrix.ndim != 2 or right.ndim != 1 or matrix.shape != (len(right), size):
-        message = f"{argument} has shapes {matrix.shape} and {right.shape}; it must be a pair {meaning}"
+        message = f"{argument(name)} has shapes {matrix.shape} and {right.shape}; it must be a pair {meaning}"
         raise InputError(message)
     found = []
     for index, (row, most) in enumerate(zip(matrix, right.tolist(), strict=True)):
@@ -205,15 +207,16 @@ def _read_rows(side: Side, size: int, rows: Any) -> list[tuple[Floats, float]]:
             continue
         if row.min() > most:
             message = (
-                f"row {index} of {argument} cannot hold: for shares that add up to 1 its product is {row.min():g} at "
-                f"least, more than {most:g}; raise b there, or leave the row out"
+                f"row {index} of {argument(name)} cannot hold: for shares that add up to 1 its product is "
+                f"{row.min():g} at least, more than {most:g}; raise b there, or leave the row out"
             )
             raise InputError(message)
         size_of_row = float(np.abs(row).max())
         scale = 0 if 0.5 <= size_of_row <= 2 else 1 - math.frexp(size_of_row)[1]
         scaled = np.ldexp(np.append(row, most), scale)
         if (np.ldexp(scaled, -scale)[:-1] != row).any():
-            message = f"row {index} of {argument} has entries of too different sizes: {shown(row.tolist())}; round them"
+            entries = shown(row.tolist())
+            message = f"row {index} of {argument(name)} has entries of too different sizes: {entries}; round them"
             raise InputError(message)
         found.append((scaled[:-1], float(scaled[-1])))
     return found

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from fairbound.data.population import Population
-from fairbound.errors import InputError, listed, shown
+from fairbound.errors import InputError, argument, given, listed
 from fairbound.problem.objective import Objective
 from fairbound.wording.names import short_name
 from fairbound.wording.vocabulary import Wording, wording
@@ -203,21 +203,24 @@ class Chosen:
 def choose(population: Population, metric: object, group: Hashable | None, pos_label: Hashable | None) -> Chosen:
     """Find the metric of that name and what it needs; the one validator of this module."""
     if not isinstance(metric, str) or metric not in METRICS:
-        message = f"metric={shown(metric)} is not known; use 'loss', {', '.join(map(repr, METRICS))}"
+        message = f"{given('metric', metric)} is not known; use 'loss', {', '.join(map(repr, METRICS))}"
         raise InputError(message)
     found = METRICS[metric]
     number: int | None = None
     if group is not None:
         if not found.one_group:
-            message = f"group={shown(group)}: {metric} compares all groups; leave group out"
+            message = f"{given('group', group)}: {metric} compares all groups; leave {argument('group')} out"
             raise InputError(message)
         if group not in population.groups:
             names = listed([repr(name) for name in population.groups])
-            message = f"group={shown(group)} is not among the groups {names}; use one of them"
+            message = f"{given('group', group)} is not among the groups {names}; use one of them"
             raise InputError(message)
         number = population.groups.index(group)
     if pos_label is not None and not found.selection:
-        message = f"pos_label={shown(pos_label)}: {metric} does not look at what is predicted; leave pos_label out"
+        message = (
+            f"{given('pos_label', pos_label)}: {metric} does not look at what is predicted; leave "
+            f"{argument('pos_label')} out"
+        )
         raise InputError(message)
     looked_at = population.selecting(pos_label) if found.selection else population
     positive = looked_at.positive if found.selection else None
@@ -226,7 +229,7 @@ def choose(population: Population, metric: object, group: Hashable | None, pos_l
         if positive not in population.labels:
             names = listed([repr(name) for name in population.labels])
             message = (
-                f"pos_label={shown(positive)} is no true label, and {metric} looks at its rows; use one of {names}"
+                f"{given('pos_label', positive)} is no true label, and {metric} looks at its rows; use one of {names}"
             )
             raise InputError(message)
         label = population.labels.index(positive)
@@ -240,11 +243,14 @@ def _check_rows(population: Population, metric: str, objectives: tuple[Objective
     groups, labels = (population.weight.sum(axis=axis) for axis in (1, 0))
     absent = [repr(name) for name, weight in zip(population.groups, groups, strict=True) if not weight > 0]
     if absent:
-        message = f"metric={metric!r} needs rows of every group, and there are none of {listed(absent)}"
+        message = f"{given('metric', metric)} needs rows of every group, and there are none of {listed(absent)}"
         raise InputError(message + "; leave these groups out")
     for objective in objectives:
         counted = objective.sign(population.weight.shape)[objective.plus] > 0
         if not labels[counted].any():
             absent = [repr(name) for name, some in zip(population.labels, counted, strict=True) if some]
-            message = f"metric={metric!r} takes means over rows of the labels {listed(absent)}, and there are none"
-            raise InputError(message + "; leave these labels out, or choose another pos_label")
+            message = (
+                f"{given('metric', metric)} takes means over rows of the labels {listed(absent)}, and there are none; "
+                f"leave these labels out, or choose another {argument('pos_label')}"
+            )
+            raise InputError(message)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from fairbound.data.population import Population
-from fairbound.errors import InputError, listed
+from fairbound.errors import InputError, either, given, listed
 from fairbound.problem.condition import Condition
 from fairbound.problem.divergences import HELLINGER, Divergence
 from fairbound.problem.objective import Objective
 
 #: What to do instead.
-CURE = "use divergence='hellinger' (hellinger_radius turns a total variation distance into a radius of it)"
+CURE = f"use {given('divergence', 'hellinger')}" + either(
+    " (hellinger_radius turns a total variation distance into a radius of it)"
+)
 
 
 def refuse_metric(
@@ -18,14 +20,17 @@ def refuse_metric(
     """Refuse an objective that is not answered under this divergence."""
     if divergence is HELLINGER:
         return
-    only = f"does not go with divergence={divergence.name!r}"
+    only = f"does not go with {given('divergence', divergence.name)}"
     if objective.minus is not None and not condition.fair:
-        message = f"fair=False with a metric that compares groups {only}; leave that out, or use a metric of one group"
+        message = (
+            f"{given('fair', False)} with a metric that compares groups {only}; leave that out, or use a metric of one "
+            "group"
+        )
         raise InputError(message)
     if objective.ratio and shift == "general":
         message = (
-            f"a ratio of groups {only} and shift='general'; use shift='sensitive', "
-            f"metric='demographic_parity_difference', or {CURE}"
+            f"a ratio of groups {only} and {given('shift', 'general')}; use {given('shift', 'sensitive')}, "
+            f"{given('metric', 'demographic_parity_difference')}, or {CURE}"
         )
         raise InputError(message)
     if objective.label is not None and not objective.inside and len(population.labels) > 2:
@@ -42,6 +47,7 @@ def refuse_metric(
         names = listed([f"({g!r}, {y!r})" for g, y in population.empty_cells])
         message = (
             f"a metric other than 'loss' {only} and cells without data {names}: Q has no mass there, and means would "
-            f"be taken of nothing; merge groups or labels, or use divergence='total_variation' or 'hellinger'"
+            f"be taken of nothing; merge groups or labels, or use {given('divergence', 'total_variation')} or "
+            "'hellinger'"
         )
         raise InputError(message)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.cells import number
 from fairbound.data.population import Population
-from fairbound.errors import InputError, shown
+from fairbound.errors import InputError, argument, either, given
 from fairbound.problem.condition import Condition
 from fairbound.problem.divergences import HELLINGER, Divergence, find_divergence
-from fairbound.problem.limits import Ranges, Rows, read_limits
-from fairbound.problem.metrics import MetricName
+from fairbound.problem.limits import NO_LIMIT, Ranges, Rows, read_limits
 from fairbound.problem.objective import Objective
-from fairbound.problem.question import DivergenceName, EmptyCells, Question, Shift, Support
+from fairbound.problem.question import Question
 from fairbound.problem.unsupported import CURE, refuse_metric
 from fairbound.sampling.region import Region, check_sample, find_region, read_confidence
 
@@ -24,45 +23,23 @@ from fairbound.sampling.region import Region, check_sample, find_region, read_co
 def _choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in allowed:
         words = " or ".join(repr(a) for a in allowed)
-        message = f"{name}={shown(value)} is not known; use {words}"
+        message = f"{given(name, value)} is not known; use {words}"
         raise InputError(message)
-
-
-class Asked(TypedDict, total=False):
-    """The keywords that every question takes; :func:`fairbound.certificate.certify` explains them."""
-
-    metric: MetricName
-    group: Hashable
-    pos_label: Hashable
-    shift: Shift
-    divergence: DivergenceName
-    group_skew: float | None
-    label_skew: float | None
-    min_group_mass: float | None
-    min_label_mass: float | None
-    group_limits: Ranges | None
-    label_limits: Ranges | None
-    group_rows: Rows | None
-    label_rows: Rows | None
-    fair: bool
-    base_rate_tolerance: float | None
-    support: Support
-    empty_cells: EmptyCells
-    confidence: float | None
-    region: str | Region
-    tol: float
-    budget: int | None
 
 
 def not_a_population(population: object) -> InputError:
     """Return the error for anything else."""
-    message = f"population must be a Population, not {type(population).__name__}; see Population.from_predictions"
+    kind = type(population).__name__
+    message = f"{argument('population')} must be a Population, not {kind}; see Population.from_predictions"
     return InputError(message)
 
 
 def validate(
     population: Population,
     *,
+    metric: str = "loss",
+    group: Hashable | None = None,
+    pos_label: Hashable | None = None,
     shift: str = "general",
     divergence: str = "hellinger",
     group_skew: float | None = None,
@@ -81,19 +58,23 @@ def validate(
     region: str | Region = "auto",
     tol: float = 1e-6,
     budget: int | None = None,
-    group: Hashable | None = None,
-    pos_label: Hashable | None = None,
     objective: Objective | None = None,
 ) -> Question:
-    """Return the question that is asked: the one validator of this room. Objectives come from a metric."""
+    """Return the question that is asked: the one validator of this room. Objectives come from a metric.
+
+    The defaults of all keywords of questions are here, and nowhere else.
+    """
     for name, value in (("group", group), ("pos_label", pos_label)):
-        if value is not None:
-            message = f"{name}={shown(value)} belongs to a metric; choose one with metric=, or leave {name} out"
+        if value is not None and metric == "loss":
+            message = f"{given(name, value)} " + either(
+                f"belongs to a metric; choose one with {argument('metric')}=, or leave {argument(name)} out",
+                f"needs a {argument('metric')}; name one, or leave it out",
+            )
             raise InputError(message)
     _choice("shift", shift, ("general", "sensitive"))
     _choice("support", support, ("any", "observed"))
     _choice("empty_cells", empty_cells, ("refuse", "ceiling"))
-    skew_meaning = "it is the largest difference allowed between two shares of Q, and None means no limit"
+    skew_meaning = f"it is the largest difference allowed between two shares of Q{NO_LIMIT}"
     if group_skew is not None:
         group_skew = number("group_skew", group_skew, 0.0, 1.0, skew_meaning)
     if label_skew is not None:
@@ -105,7 +86,8 @@ def validate(
     condition = _read_condition(fair, base_rate_tolerance, label_skew)
     _check_condition(condition, objective, limits, len(population.labels))
     tol = number("tol", tol, 1e-12, 1.0, "it is the gap between bound and attained value to aim at")
-    meaning = "it is the number of pieces that the search may use for each rho, and None chooses by size"
+    by_size = either(", and None chooses by size")
+    meaning = f"it is the number of pieces that the search may use for each rho{by_size}"
     pieces = None if budget is None else int(number("budget", budget, 1, 1e9, meaning))
     distance = find_divergence(divergence)
     refuse_confidence(distance, confidence)
@@ -143,24 +125,25 @@ def validate(
 def _read_condition(fair: object, tolerance: object, label_skew: float | None) -> Condition:
     """Read what is asked of base rates; a tolerance of zero asks for equal ones."""
     if not isinstance(fair, bool | np.bool_):
-        message = f"fair={shown(fair)} must be True (a condition on base rates) or False (none)"
+        message = f"{given('fair', fair)} must be True (a condition on base rates) or False (none)"
         raise InputError(message)
     width: float | None = None
     if tolerance is not None:
-        meaning = "it is the largest difference allowed between the base rates of two groups, and None means equal ones"
+        equal = either(", and None means equal ones")
+        meaning = f"it is the largest difference allowed between the base rates of two groups{equal}"
         width = number("base_rate_tolerance", tolerance, 0.0, 1.0, meaning) or None
         if not fair:
             message = (
-                f"base_rate_tolerance={shown(tolerance)} does not go with fair=False, which allows any base rates; "
-                "leave one of them out"
+                f"{given('base_rate_tolerance', tolerance)} does not go with {given('fair', False)}, which allows any "
+                "base rates; leave one of them out"
             )
             raise InputError(message)
     condition = Condition(bool(fair), width)
     if label_skew is not None and not condition.equal:
-        given = "fair=False" if not fair else f"base_rate_tolerance={shown(tolerance)}"
+        other = given("fair", False) if not fair else given("base_rate_tolerance", tolerance)
         message = (
-            f"label_skew={shown(label_skew)} needs equal base rates and does not go with {given}; leave one of them "
-            "out (group_skew goes with both)"
+            f"{given('label_skew', label_skew)} needs equal base rates and does not go with {other}; leave one of them "
+            f"out ({argument('group_skew')} goes with both)"
         )
         raise InputError(message)
     return condition
@@ -172,20 +155,21 @@ def _check_condition(
     """Refuse what does not go with base rates that may differ."""
     if condition.equal:
         return
-    given = "fair=False" if not condition.fair else f"base_rate_tolerance={condition.tolerance:g}"
+    loose = given("fair", False) if not condition.fair else given("base_rate_tolerance", condition.tolerance, "g")
     if limits[1] or (limits[0] and objective is None):
         message = (
-            f"linear limits on the shares of labels need equal base rates and do not go with {given}; leave one "
+            f"linear limits on the shares of labels need equal base rates and do not go with {loose}; leave one "
             "of them out (limits on groups go with metrics other than 'loss')"
             if limits[1]
-            else f"{given} and linear limits on the shares of groups go together for metrics other than 'loss' only; "
-            "leave one of them out, or use group_skew"
+            else f"{loose} and linear limits on the shares of groups go together for metrics other than 'loss' only; "
+            f"leave one of them out, or use {argument('group_skew')}"
         )
         raise InputError(message)
     if condition.fair and objective is not None and objective.label is not None and labels > 2:
         message = (
-            f"{given} goes with means among the rows of a label (true and false positive rates, cell_loss) for two "
-            f"labels only, and there are {labels}; leave it out, or use fair=False, which goes with any number"
+            f"{loose} goes with means among the rows of a label (true and false positive rates, cell_loss) for two "
+            f"labels only, and there are {labels}; leave it out, or use {given('fair', False)}, which goes with any "
+            "number"
         )
         raise InputError(message)
 
@@ -194,8 +178,9 @@ def refuse_confidence(divergence: Divergence, confidence: object) -> None:
     """Refuse a confidence, as the user gave it, for a divergence that finite samples say nothing of."""
     if divergence is not HELLINGER and confidence is not None:
         message = (
-            f"confidence={shown(confidence)} does not go with divergence={divergence.name!r}: what is known of finite "
-            f"samples rests on the angle metric of the Hellinger distance; leave confidence out, or {CURE}"
+            f"{given('confidence', confidence)} does not go with {given('divergence', divergence.name)}: what is known "
+            "of finite samples rests on the angle metric of the Hellinger distance; leave "
+            f"{argument('confidence')} out, or {CURE}"
         )
         raise InputError(message)
 
@@ -204,16 +189,21 @@ def _check_divergence(divergence: Divergence, condition: Condition, *, skewed: b
     """Refuse what a divergence cannot do."""
     if divergence is HELLINGER:
         return
-    only = f"does not go with divergence={divergence.name!r}"
+    only = f"does not go with {given('divergence', divergence.name)}"
     if condition.tolerance:
-        message = f"base_rate_tolerance={condition.tolerance:g} {only}; leave it out, or {CURE}"
+        message = f"{given('base_rate_tolerance', condition.tolerance, 'g')} {only}; leave it out, or {CURE}"
         raise InputError(message)
     if limited:
-        message = f"min_group_mass, group_limits, group_rows and those of labels: linear limits {only}; {CURE}"
+        rows = either(f", {argument('group_rows')}")
+        message = (
+            f"{argument('min_group_mass')}, {argument('group_limits')}{rows} and those of labels: linear limits "
+            f"{only}; {CURE}"
+        )
         raise InputError(message)
     if not condition.fair and skewed:
         message = (
-            "group_skew and label_skew limit the shares of a Q with equal base rates; leave them out with fair=False"
+            f"{argument('group_skew')} and {argument('label_skew')} limit the shares of a Q with equal base rates; "
+            f"leave them out with {given('fair', False)}"
         )
         raise InputError(message)
 
@@ -222,6 +212,6 @@ def read_radii(rhos: Any, divergence: Divergence = HELLINGER) -> Floats:
     """Return radii as an array, each in the range of its divergence."""
     values = list(rhos) if np.iterable(rhos) and not isinstance(rhos, str) else [rhos]
     if not values:
-        message = f"rhos=[] is empty; it needs one number or more between 0 and {divergence.most:g}"
+        message = f"{given('rhos', [])} is empty; it needs one number or more between 0 and {divergence.most:g}"
         raise InputError(message)
     return np.array([number("rho", value, 0.0, divergence.most, divergence.meaning) for value in values])

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.curve import CertificateCurve
-from fairbound.errors import InputError, shown
+from fairbound.errors import InputError, given
 from fairbound.reporting.attachment import attach
 from fairbound.reporting.checking import check_section
 from fairbound.reporting.figures import ARROW, CurveScale
@@ -146,10 +146,10 @@ def _template(kind: str) -> str:
 def _counts(excluded: Mapping[str, int] | None) -> dict[str, int]:
     """Return the counts of rows that were left out, by reason."""
     counts = dict(excluded or {})
-    given: dict[str, object] = {**counts}
-    for reason, count in given.items():
+    unchecked: dict[str, object] = {**counts}
+    for reason, count in unchecked.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            message = f"excluded[{reason!r}]={shown(count)} must be a number of rows"
+            message = f"{given(f'excluded[{reason!r}]', count)} must be a number of rows"
             raise InputError(message)
     return counts
 

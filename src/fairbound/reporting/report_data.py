@@ -10,7 +10,7 @@ from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.curve import CertificateCurve
 from fairbound.data.population import Population, without_variance
-from fairbound.errors import InputError
+from fairbound.errors import InputError, argument
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.nearest import nearest_shares
@@ -83,7 +83,8 @@ def examine(source: object) -> Findings:
         source = source.to_json()
     if not isinstance(source, str | bytes):
         message = (
-            f"source must be a certificate, a curve or a document as to_json() writes it, not {type(source).__name__}"
+            f"{argument('source')} must be a certificate, a curve or a document as to_json() writes it, not "
+            f"{type(source).__name__}"
         )
         raise InputError(message)
     document = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source

@@ -14,7 +14,8 @@ from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import UNIT
 from fairbound.data.loss_summary import BINS, LossTable, bin_edges
 from fairbound.data.population import Population
-from fairbound.errors import InputError
+from fairbound.data.tally import COLLECT
+from fairbound.errors import InputError, argument
 
 #: Edges that an engine computed may differ from ours by this much, relative to the ceiling.
 EDGE_ROUNDING = 1e-12
@@ -103,8 +104,8 @@ def _edges(table: LossTable, ceiling: float, *, upper: bool) -> Floats:
     below, above = edges[number], edges[number + 1]
     if (several & (np.maximum(np.abs(below - table.low), np.abs(above - table.high)) > allowed)).any():
         message = (
-            f"confidence: all losses are so far below the ceiling {ceiling:g} that the engine's bins follow the rows; "
-            "collect the frame first, or lower the ceiling if no loss can exceed a smaller one"
+            f"{argument('confidence')}: all losses are so far below the ceiling {ceiling:g} that the engine's bins "
+            f"follow the rows; {COLLECT}, or lower the ceiling if no loss can exceed a smaller one"
         )
         raise InputError(message)
     return np.minimum(above + allowed, ceiling) if upper else np.maximum(below - allowed, 0.0)

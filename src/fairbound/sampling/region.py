@@ -19,7 +19,7 @@ from fairbound.arithmetic.rounding import UNIT
 from fairbound.data.cells import number
 from fairbound.data.loss_summary import LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.population import Population
-from fairbound.errors import InputError, SmallCellWarning, shown
+from fairbound.errors import InputError, SmallCellWarning, argument, either, given
 from fairbound.sampling.discretise import Sample, drawn, expected, intervals_for
 from fairbound.sampling.sphere import largest_means, least_affinity_of_classes, least_affinity_of_masses
 from fairbound.wording.vocabulary import wording
@@ -125,10 +125,10 @@ class Sphere:
 
     def __post_init__(self) -> None:
         """Refuse what is not a whole number."""
-        for argument, value, least in (("intervals", self.intervals, 1), ("seed", self.seed, 0)):
+        for name, value, least in (("intervals", self.intervals, 1), ("seed", self.seed, 0)):
             whole = isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**32
-            if not whole and not (value is None and argument == "intervals"):
-                message = f"{argument}={shown(value)} must be a whole number, {least} or more and below 2**32"
+            if not whole and not (value is None and name == "intervals"):
+                message = f"{given(name, value)} must be a whole number, {least} or more and below 2**32"
                 raise InputError(message)
 
     def surrogate(
@@ -308,10 +308,11 @@ REGIONS: dict[str, Region] = {"auto": Sphere(), "sphere": Sphere(), "hoeffding":
 
 def read_confidence(confidence: object) -> float:
     """Return a confidence level strictly between 0 and 1."""
-    meaning = "it is a probability, such as 0.95; None takes the rows for the whole population"
+    without = either("None takes the rows for", "without it the rows are")
+    meaning = f"it is a probability, such as 0.95; {without} the whole population"
     level = number("confidence", confidence, 0.0, 1.0, meaning)
     if not LEAST_ERROR <= 1.0 - level < 1.0:
-        message = f"confidence={shown(confidence)}: no finite sample gives certainty; {meaning}"
+        message = f"{given('confidence', confidence)}: no finite sample gives certainty; {meaning}"
         raise InputError(message)
     return level
 
@@ -320,24 +321,32 @@ def check_sample(population: Population, support: str) -> None:
     """Refuse what is not a sample of independent rows with bounded losses; warn of cells with few rows."""
     if population.rows is None or not isinstance(population.knowledge, LossTable):
         message = (
-            "confidence needs the rows, and this population was made from moments; use from_losses or "
-            "from_predictions, or leave confidence out if the moments are exact"
+            f"{argument('confidence')} needs the rows, and this population was made from moments; use from_losses or "
+            f"from_predictions, or leave {argument('confidence')} out if the moments are exact"
         )
         raise InputError(message)
     if population.weighted:
         message = (
-            "confidence needs rows that are independent draws from P, and weighted rows are not; leave sample_weight "
-            "out (and certify the unweighted population), or leave confidence out"
+            f"{argument('confidence')} needs rows that are independent draws from P, and weighted rows are not; leave "
+            f"{argument('sample_weight')} out (and certify the unweighted population), or leave "
+            f"{argument('confidence')} out"
         )
         raise InputError(message)
     if not math.isfinite(population.ceiling):
         message = (
-            f"confidence needs a ceiling, and the loss {population.loss_name!r} has none: a rare huge loss cannot be "
-            "excluded by any number of rows; pass clip to from_predictions, or ceiling to from_losses"
+            f"{argument('confidence')} needs a ceiling, and the loss {population.loss_name!r} has none: a rare huge "
+            "loss cannot be excluded by any number of rows; "
+            + either(
+                f"pass {argument('clip')} to from_predictions, or {argument('ceiling')} to from_losses",
+                f"pass {argument('clip')}, or {argument('ceiling')} with {argument('loss')}",
+            )
         )
         raise InputError(message)
     if support != "any":
-        message = "confidence needs support='any': P may have losses that were not observed in the sample"
+        message = (
+            f"{argument('confidence')} needs {given('support', 'any')}: P may have losses that were not observed in "
+            "the sample"
+        )
         raise InputError(message)
     few = small_cells(population)
     if few:
@@ -358,5 +367,6 @@ def find_region(region: str | Region) -> Region:
     if not isinstance(region, str) and isinstance(region, Region):
         return region
     names = ", ".join(map(repr, REGIONS))
-    message = f"region={shown(region)} is not known; use {names}, or a region such as Sphere(intervals=4)"
+    own = either(", or a region such as Sphere(intervals=4)")
+    message = f"{given('region', region)} is not known; use {names}{own}"
     raise InputError(message)

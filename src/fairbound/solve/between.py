@@ -11,7 +11,7 @@ from fairbound.arithmetic.arrays import Floats
 from fairbound.arithmetic.rounding import UNIT
 from fairbound.data.cells import number
 from fairbound.data.population import Population
-from fairbound.errors import InputError, listed
+from fairbound.errors import InputError, argument, given, listed
 from fairbound.problem.divergences import HELLINGER, TOTAL_VARIATION, Divergence, find_divergence
 from fairbound.sampling.region import read_confidence
 from fairbound.sampling.sphere import least_affinity_of_masses
@@ -65,9 +65,9 @@ def divergence_between(
     error = 1.0 - read_confidence(confidence)
     if not chosen.escapes:
         message = (
-            f"confidence={confidence!r} does not go with divergence={divergence!r}: a cell may be as rare as it likes "
-            "where no row was drawn from it, and then no sample bounds this divergence; use 'hellinger' or "
-            "'total_variation', or leave confidence out"
+            f"{given('confidence', confidence)} does not go with {given('divergence', divergence)}: a cell may be as "
+            "rare as it likes where no row was drawn from it, and then no sample bounds this divergence; use "
+            f"'hellinger' or 'total_variation', or leave {argument('confidence')} out"
         )
         raise InputError(message)
     for name, population in (("first", first), ("second", second)):
@@ -112,7 +112,7 @@ def _matched(first: Population, second: Population) -> Floats:
         if strangers:
             message = (
                 f"the populations differ in their {what}: {listed(strangers)} occur in one of them only; give both the "
-                f"same {what} ({what}= of from_losses and from_predictions declares those that may be absent)"
+                f"same {what} ({argument(what)}= of from_losses and from_predictions declares those that may be absent)"
             )
             raise InputError(message)
         order.append([found.index(name) for name in wanted])
@@ -130,7 +130,8 @@ def _distance(divergence: Divergence, p: Floats, q: Floats) -> float:
 
 def _check_population(name: str, population: object) -> None:
     if not isinstance(population, Population):
-        message = f"{name} must be a Population, not {type(population).__name__}; see Population.from_predictions"
+        kind = type(population).__name__
+        message = f"{argument(name)} must be a Population, not {kind}; see Population.from_predictions"
         raise InputError(message)
 
 
@@ -138,9 +139,9 @@ def _check_rows(name: str, population: Population) -> None:
     """Refuse what is not a sample of independent rows."""
     if population.rows is None or population.weighted:
         message = (
-            f"confidence needs rows that are independent draws, and {name} "
+            f"{argument('confidence')} needs rows that are independent draws, and {argument(name)} "
             f"{'was made from moments' if population.rows is None else 'has weighted rows'}; use from_losses or "
-            "from_predictions without sample_weight, or leave confidence out"
+            f"from_predictions without {argument('sample_weight')}, or leave {argument('confidence')} out"
         )
         raise InputError(message)
 

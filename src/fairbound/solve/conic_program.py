@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
-from fairbound.errors import InputError
+from fairbound.errors import InputError, argument
 
 ACCURACY = 1e-10
 
@@ -24,8 +24,8 @@ def conic_solver() -> tuple[ModuleType, ModuleType]:
         from scipy import sparse  # noqa: PLC0415 (comes with it)
     except ImportError:
         message = (
-            "divergence: distances other than 'hellinger' need a conic solver, and Clarabel is not installed; "
-            "install it with: pip install 'fairbound[divergences]'"
+            f"{argument('divergence')}: distances other than 'hellinger' need a conic solver, and Clarabel is not "
+            "installed; install it with: pip install 'fairbound[divergences]'"
         )
         raise InputError(message) from None
     return clarabel, sparse

@@ -10,7 +10,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import UNIT, lowered
 from fairbound.data.population import Population
-from fairbound.errors import InputError
+from fairbound.errors import InputError, argument
 from fairbound.solve.limit_terms import solve_limited
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows
 from fairbound.solve.shares import MarginalSet
@@ -138,7 +138,8 @@ def nearest_fair(population: object) -> NearestFair:
     0.08149
     """
     if not isinstance(population, Population):
-        message = f"population must be a Population, not {type(population).__name__}; see Population.from_predictions"
+        kind = type(population).__name__
+        message = f"{argument('population')} must be a Population, not {kind}; see Population.from_predictions"
         raise InputError(message)
     shape = population.mass.shape
     return nearest_shares(population.mass, MarginalSet(shape[0]), MarginalSet(shape[1]))

@@ -13,7 +13,7 @@ from fairbound.data.atoms import Atoms
 from fairbound.data.loss_summary import LossTable, mean_atoms
 from fairbound.data.population import Population
 from fairbound.data.tally import UNBOUNDED
-from fairbound.errors import InputError, listed
+from fairbound.errors import InputError, given, listed
 from fairbound.problem.limits import Limits
 from fairbound.solve.shares import MarginalSet
 
@@ -131,15 +131,17 @@ def problem_of(
     if shift == "general" and support == "any":
         if not math.isfinite(population.ceiling):
             raise InputError(
-                f"shift='general' needs a ceiling, and the loss {population.loss_name!r} has none: {UNBOUNDED}"
+                f"{given('shift', 'general')} needs a ceiling, and the loss {population.loss_name!r} has none: "
+                f"{UNBOUNDED}"
             )
         upper, lower = population.knowledge.atoms(population.mass, population.ceiling)
         return Problem(upper, lower, np.full(empty.shape, population.ceiling), True, groups, labels)
     if empty.any() and not (empty_cells == "ceiling" and math.isfinite(population.ceiling)):
         names = listed([f"({g!r}, {y!r})" for g, y in population.empty_cells])
         message = (
-            f"no data in the cells {names}: their losses are unknown. Merge groups or labels, use shift='general' "
-            "with support='any', or assume the worst with empty_cells='ceiling' (the ceiling must be finite)"
+            f"no data in the cells {names}: their losses are unknown. Merge groups or labels, use "
+            f"{given('shift', 'general')} with {given('support', 'any')}, or assume the worst with "
+            f"{given('empty_cells', 'ceiling')} (the ceiling must be finite)"
         )
         raise InputError(message)
     if shift == "sensitive":
@@ -147,7 +149,7 @@ def problem_of(
         top = upper.loss[..., 0]
     else:
         if not isinstance(population.knowledge, LossTable):
-            message = "support='observed' needs the losses themselves; use from_losses or from_predictions"
+            message = f"{given('support', 'observed')} needs the losses themselves; use from_losses or from_predictions"
             raise InputError(message)
         upper, lower = population.knowledge.atoms(population.mass, population.ceiling)
         top = population.knowledge.largest

@@ -2,7 +2,7 @@
 
 In: a document from anybody. Out: a verdict, with reasons.
 Standard library and python-flint; it imports nothing of the rest. ``fairbound.verify`` is this room and, called, the
-function :func:`fairbound.verify.verdict.verify`: a package and a function of one name would hide each other.
+function ``fairbound.verify.verdict.verify``: a package and a function of one name would hide each other.
 """
 
 from __future__ import annotations
