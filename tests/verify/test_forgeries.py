@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import random
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from fairbound import (
+    LOSSES,
     Certificate,
     CertificateCurve,
     Population,
@@ -28,6 +30,7 @@ from fairbound import (
 from fairbound.cli import main
 from fairbound.reporting.report_data import worst_losses
 from fairbound.sampling.discretise import drawn
+from fairbound.verify.reading import CEILINGS, RESERVED
 from tests.forging import (
     POPULATIONS,
     QUESTIONS,
@@ -628,3 +631,10 @@ def test_worst_losses_of_differences_give_what_is_attained(known: str, divergenc
     mass = certificate.witness.mass
     means = (losses[0] * mass).sum(axis=1) / mass.sum(axis=1)
     assert means.max() - means.min() == pytest.approx(certificate.attained, abs=1e-9)
+
+
+def test_the_checker_knows_the_ceilings_of_all_losses() -> None:
+    """What a name means is written down twice, for the checker imports nothing: here the two are compared."""
+    for loss in LOSSES.values():
+        assert CEILINGS.get(loss.name, math.inf) == loss.ceiling
+        assert loss.name in RESERVED
