@@ -17,11 +17,11 @@ from referencing import Registry, Resource
 from fairbound import Population, certify, certify_curve, verify
 from fairbound.verify.reading import CURVE_FORMAT, FORMAT, METRIC_FORMATS, VERSION, read_whole
 from fairbound.verify.strict import MalformedError
+from tests.forging import Document, places
 from tests.problems import E, P
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")  # a declared group is absent
 
-Document = dict[str, Any]
 Path = tuple[Any, ...]
 
 #: So many places of a document are changed at most.
@@ -443,22 +443,10 @@ def test_only_the_reader_refuses(name: str) -> None:
     assert schema_accepts(broken)
 
 
-def places(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Go through the paths to everything inside a document, the first and last entry of each list only."""
-    if path:
-        yield path
-    if isinstance(value, dict):
-        for key, part in value.items():
-            yield from places(part, (*path, key))
-    elif isinstance(value, list):
-        for index in sorted({0, len(value) - 1} if value else ()):
-            yield from places(value[index], (*path, index))
-
-
 def mutants(name: str) -> Iterator[tuple[Path, object, Document]]:
     """Change each place of a document in many ways, one at a time; of large documents, places at equal distances."""
     original = document(name)
-    found = list(places(original))
+    found = places(original, ends=True)
     for path in found[:: 1 + len(found) // MOST_PLACES]:
         parent: Any = original
         for step in path[:-1]:
