@@ -319,7 +319,8 @@ SAMPLED: dict[str, tuple[Change, str]] = {
         lambda d: [s.update(knowledge=d["population"]["knowledge"], affinity=1.0) for s in d["sampling"]],
         "",
     ),
-    "an unknown region": (lambda d: d["sampling"][0].update(region="mine"), "not known to the checker"),
+    "an unknown region": (lambda d: [s.update(region="mine") for s in d["sampling"]], "not known to the checker"),
+    "an unknown region of one statement": (lambda d: d["sampling"][0].update(region="mine"), "rest on one sample"),
     "bound lowered": (better(1e-6), " only "),
 }
 
