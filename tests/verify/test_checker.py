@@ -49,7 +49,8 @@ def test_every_certificate_is_proved(chunk: int) -> None:
         if shift == "general" and kind == "rows" and rng.random() < 0.3:
             limits["support"] = "observed"
         small = min(population.mass.shape) == 2
-        certificate = certify(population, rho, shift=shift, tol=1e-6 if small else 1e-2, budget=150, **limits)
+        budget = 30 if "support" in limits else 150  # ceilings of many rows each: a piece takes longest there
+        certificate = certify(population, rho, shift=shift, tol=1e-6 if small else 1e-2, budget=budget, **limits)
         result = verify(certificate.to_json())
         assert result.valid, result.reasons
         assert result.checked_bound is not None

@@ -29,7 +29,9 @@ def test_every_certificate_is_proved(chunk: int) -> None:
         shift: Any = rng.choice(["general", "sensitive"])
         if shift == "general" and kind == "rows" and rng.random() < 0.3:
             limits["support"] = "observed"
-        certificate = certify(population, rho, shift=shift, tol=1e-6 if min(shape) == 2 else 1e-2, budget=100, **limits)
+        budget = 30 if "support" in limits else 100  # ceilings of many rows each: a piece takes longest there
+        tol = 1e-6 if min(shape) == 2 else 1e-2
+        certificate = certify(population, rho, shift=shift, tol=tol, budget=budget, **limits)
         result = verify(certificate.to_json())
         assert result.valid, (limits, result.reasons)
         assert result.checked_bound is not None
@@ -149,7 +151,7 @@ def test_smaller_multipliers_of_a_slack_limit_prove_as_much() -> None:
 def test_a_check_ends() -> None:
     """Many limits in many leaves are too much work."""
     large = honest("sensitive, intervals")
-    count = 20_000
+    count = 4_000
     large["question"]["label_limits"] = {"rows": [[1.0, 0.0]] * count, "most": [0.5] * count}
     leaf = {**large["proof"]["leaves"][0], "share_mu": [0] * count}
     large["proof"]["leaves"] = [leaf] * 1300

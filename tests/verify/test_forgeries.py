@@ -86,9 +86,7 @@ def test_honest_documents_are_proved(name: str) -> None:
     assert verify(text(name)).valid
     assert verify(text(name, curve=True)).valid
     leading = claims(honest(name))[-1]
-    assert (
-        abs(leading["bound"] - leading["attained"]) <= {**USUAL, **QUESTIONS[name][1]}["tol"]
-    )  # what is better is false
+    assert abs(leading["bound"] - leading["attained"]) <= {**USUAL, **QUESTIONS[name][1]}["tol"]
 
 
 def no_pieces(document: Document) -> None:

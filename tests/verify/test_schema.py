@@ -52,7 +52,7 @@ TUPLES = Population.from_losses(
 WIDE = Population.from_moments([[0.2, 0.1, 0.2], [0.1, 0.3, 0.1]], [[0.1, 0.3, 0.2], [0.2, 0.1, 0.4]])
 EMPTY_MOMENTS = Population.from_moments([[0.5, 0.2], [0.3, 0.0]], E, groups=[1.5, "b"], labels=[False, True])
 SEEN: Any = {"sensitive_features": list("aabbaabb") * 25, "groups": list("abc")}
-SAMPLE = Population.from_losses([(i * i % 53) / 53 for i in range(200)], [0, 1] * 100, **SEEN)
+SAMPLE = Population.from_losses([(i * i % 7) / 7 for i in range(200)], [0, 1] * 100, **SEEN)
 ERRORS = Population.from_losses(
     [i % 7 == 0 for i in range(200)], [i % 3 % 2 for i in range(200)], loss_name="zero_one", **SEEN
 )
@@ -514,10 +514,7 @@ def test_schema_and_reader_agree_on_mutants(name: str) -> None:
     counts = {True: 0, False: 0}
     for path, value, mutant in mutants(name):
         reason = refusal(mutant)
-        accepted = schema_accepts(mutant)
-        if reason is None:
-            assert accepted, (path, value)
-        elif accepted:
-            assert any(words in reason for words in UNSAYABLE), (path, value, reason)
         counts[reason is None] += 1
+        if reason is None or not any(words in reason for words in UNSAYABLE):
+            assert schema_accepts(mutant) == (reason is None), (path, value, reason)
     assert min(counts.values()) > 20
