@@ -14,7 +14,7 @@ from tests.forging import Change, Document, check_forgery
 from tests.metric_oracles import METRICS
 from tests.metric_problems import named, possible_metrics, random_table
 from tests.solve.test_metrics_rates import asked_of, radius
-from tests.verify.test_metrics_checker import (
+from tests.verify.test_metric import (
     ODDS,
     PAIRS,
     RATIO,
