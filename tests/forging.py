@@ -173,8 +173,8 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def _mutants(name: str) -> int:
-    """Return how many mutants of a question's answer there are: most of the plainest, which are checked fastest."""
+def _more_mutants(name: str) -> int:
+    """Return how many more mutants of an answer there are: most of the plainest, which are checked fastest."""
     if name in {"general, moments", "sensitive, moments"}:
         return 6000
     if name in {"general, near base rates", "several pieces, near base rates"}:
@@ -186,14 +186,14 @@ def _mutants(name: str) -> int:
         return 150
     if name.endswith(", closely"):
         return 250
-    return 60 if known == "graded" and "metric" in asked else 40
+    return 60 if known == "graded" and "metric" in asked else 0
 
 
 #: How many mutants of each question's answer there are.
-MUTANTS = {name: _mutants(name) for name in QUESTIONS}
+MUTANTS = {name: 40 + _more_mutants(name) for name in QUESTIONS}
 
 #: So many at most are checked by one test.
-MOST_MUTANTS = 600
+MOST_MUTANTS = 640
 
 
 @cache
