@@ -34,7 +34,7 @@ from tests.hostile import (
     samples,
 )
 from tests.problems import E, P, random_population
-from tests.verify.test_checker_sampling import seconds
+from tests.verify.test_sampling import seconds
 
 REFUSED = "the check would take"
 

@@ -17,11 +17,11 @@ from referencing import Registry, Resource
 from fairbound import Population, certify, certify_curve, verify
 from fairbound.verify.reading import CURVE_FORMAT, FORMAT, METRIC_FORMATS, VERSION, read_whole
 from fairbound.verify.strict import MalformedError
+from tests.forging import Document, places
 from tests.problems import E, P
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")  # a declared group is absent
 
-Document = dict[str, Any]
 Path = tuple[Any, ...]
 
 #: So many places of a document are changed at most.
@@ -52,7 +52,7 @@ TUPLES = Population.from_losses(
 WIDE = Population.from_moments([[0.2, 0.1, 0.2], [0.1, 0.3, 0.1]], [[0.1, 0.3, 0.2], [0.2, 0.1, 0.4]])
 EMPTY_MOMENTS = Population.from_moments([[0.5, 0.2], [0.3, 0.0]], E, groups=[1.5, "b"], labels=[False, True])
 SEEN: Any = {"sensitive_features": list("aabbaabb") * 25, "groups": list("abc")}
-SAMPLE = Population.from_losses([(i * i % 53) / 53 for i in range(200)], [0, 1] * 100, **SEEN)
+SAMPLE = Population.from_losses([(i * i % 7) / 7 for i in range(200)], [0, 1] * 100, **SEEN)
 ERRORS = Population.from_losses(
     [i % 7 == 0 for i in range(200)], [i % 3 % 2 for i in range(200)], loss_name="zero_one", **SEEN
 )
@@ -443,22 +443,10 @@ def test_only_the_reader_refuses(name: str) -> None:
     assert schema_accepts(broken)
 
 
-def places(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Go through the paths to everything inside a document, the first and last entry of each list only."""
-    if path:
-        yield path
-    if isinstance(value, dict):
-        for key, part in value.items():
-            yield from places(part, (*path, key))
-    elif isinstance(value, list):
-        for index in sorted({0, len(value) - 1} if value else ()):
-            yield from places(value[index], (*path, index))
-
-
 def mutants(name: str) -> Iterator[tuple[Path, object, Document]]:
     """Change each place of a document in many ways, one at a time; of large documents, places at equal distances."""
     original = document(name)
-    found = list(places(original))
+    found = places(original, ends=True)
     for path in found[:: 1 + len(found) // MOST_PLACES]:
         parent: Any = original
         for step in path[:-1]:
@@ -526,10 +514,7 @@ def test_schema_and_reader_agree_on_mutants(name: str) -> None:
     counts = {True: 0, False: 0}
     for path, value, mutant in mutants(name):
         reason = refusal(mutant)
-        accepted = schema_accepts(mutant)
-        if reason is None:
-            assert accepted, (path, value)
-        elif accepted:
-            assert any(words in reason for words in UNSAYABLE), (path, value, reason)
         counts[reason is None] += 1
+        if reason is None or not any(words in reason for words in UNSAYABLE):
+            assert schema_accepts(mutant) == (reason is None), (path, value, reason)
     assert min(counts.values()) > 20

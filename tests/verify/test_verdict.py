@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import json
-import random
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,11 +19,9 @@ from fairbound import (
     certify_curve,
     verify,
 )
-from fairbound.certificate.document import digest
 from fairbound.cli import main
+from tests.forging import Change, Document, check_forgery, check_malformed
 from tests.problems import E, P, radius, random_population
-
-Document = dict[str, Any]
 
 
 @cache
@@ -55,7 +49,8 @@ def test_every_certificate_is_proved(chunk: int) -> None:
         if shift == "general" and kind == "rows" and rng.random() < 0.3:
             limits["support"] = "observed"
         small = min(population.mass.shape) == 2
-        certificate = certify(population, rho, shift=shift, tol=1e-6 if small else 1e-2, budget=150, **limits)
+        budget = 30 if "support" in limits else 150  # ceilings of many rows each: a piece takes longest there
+        certificate = certify(population, rho, shift=shift, tol=1e-6 if small else 1e-2, budget=budget, **limits)
         result = verify(certificate.to_json())
         assert result.valid, result.reasons
         assert result.checked_bound is not None
@@ -132,15 +127,7 @@ def test_sizes_of_documents() -> None:
     assert len(text("sensitive")) < 100_000
 
 
-def edit(shift: str, change: Callable[[Document], object]) -> Any:
-    """Apply a change to a valid document and check it, with the digest made right again."""
-    broken = document(shift)
-    change(broken)
-    broken["digest"] = digest(broken["population"])
-    return verify(broken)
-
-
-def lower(by: float) -> Callable[[Document], object]:
+def lower(by: float) -> Change:
     return lambda d: d["claim"].update(bound=d["claim"]["bound"] - by)
 
 
@@ -148,7 +135,7 @@ def leaf(d: Document) -> Any:
     return d["proof"]["leaves"]
 
 
-NOT_PROVED: dict[str, tuple[str, Callable[[Document], object], str]] = {
+NOT_PROVED: dict[str, tuple[str, Change, str]] = {
     "bound lowered by 1e-9, general": ("general", lower(1e-9), "exceeds the claimed bound by 1e-09"),
     "bound below what is attained": ("sensitive", lower(2e-6), "leaf"),
     "bound far below": ("sensitive", lower(0.1), "is below the attained"),
@@ -190,9 +177,7 @@ NOT_PROVED: dict[str, tuple[str, Callable[[Document], object], str]] = {
 @pytest.mark.parametrize("name", NOT_PROVED)
 def test_not_proved(name: str) -> None:
     shift, change, reason = NOT_PROVED[name]
-    result = edit(shift, change)
-    assert result.verdict is Verdict.NOT_PROVED, result
-    assert any(reason in r for r in result.reasons), result.reasons
+    check_forgery(text(shift), change, reason)
 
 
 def test_a_wrong_digest() -> None:
@@ -202,7 +187,7 @@ def test_a_wrong_digest() -> None:
     assert verify(broken).reasons == ("the digest does not belong to the statistics of the population",)
 
 
-MALFORMED: dict[str, Callable[[Document], object]] = {
+MALFORMED: dict[str, Change] = {
     "missing part": lambda d: d.pop("proof"),
     "missing field": lambda d: d["question"].pop("rho"),
     "extra field": lambda d: d["claim"].update(certified=True),
@@ -231,13 +216,7 @@ MALFORMED: dict[str, Callable[[Document], object]] = {
 
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed(name: str) -> None:
-    broken = document()
-    MALFORMED[name](broken)
-    for form in (broken, json.dumps(broken)):
-        result = verify(form)
-        assert result.verdict is Verdict.NOT_A_CERTIFICATE
-        assert len(result.reasons) == 1
-        assert "\n" not in result.reasons[0]
+    check_malformed(text("sensitive"), MALFORMED[name])
 
 
 TEXTS: dict[str, str | bytes] = {
@@ -266,89 +245,6 @@ def test_texts_that_are_no_certificates(name: str) -> None:
     assert result.verdict is Verdict.NOT_A_CERTIFICATE
     assert result.reasons
     assert len(result.reasons[0]) < 300
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """List the paths to everything inside a document."""
-    found = [path] if path else []
-    if isinstance(value, dict):
-        found += [p for key, v in value.items() for p in places(v, (*path, key))]
-    elif isinstance(value, list):
-        found += [p for key, v in enumerate(value) for p in places(v, (*path, key))]
-    return found
-
-
-def mutate(original: Document, paths: list[tuple[Any, ...]], rng: random.Random) -> Document:
-    """Change one to three places of a document at random."""
-    changed = copy.deepcopy(original)
-    for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        path = rng.choice(paths)
-        try:
-            parent: Any = changed
-            for step in path[:-1]:
-                parent = parent[step]
-            key: Any = path[-1]
-            value: Any = parent[key]
-        except (KeyError, IndexError, TypeError):
-            continue
-        if not isinstance(parent, dict | list):
-            continue
-        if isinstance(value, int | float) and not isinstance(value, bool) and rng.random() < 0.8:
-            moves = [value * (1 + s * 10.0**-e) for s in (1, -1) for e in (3, 6, 9, 15)]
-            parent[key] = rng.choice([*moves, -value, 0, 1, value + 1e-3, value - 1e-3, 1e99, 1e-320, 2 * value])
-        elif rng.random() < 0.3 and isinstance(parent, dict):
-            del parent[key]
-        elif isinstance(parent, list) and rng.random() < 0.7:
-            other = rng.randrange(len(parent))
-            move = rng.choice(["swap", "drop", "repeat"])
-            if move == "swap":
-                parent[key], parent[other] = parent[other], parent[key]
-            elif move == "drop":
-                parent.pop(key)
-            else:
-                parent.insert(other, copy.deepcopy(value))
-        else:
-            parent[key] = rng.choice([None, "x", [], {}, True, -1, 0.5, [[0.5]]])
-    if rng.random() < 0.7:  # a careful forger mends the digest
-        with contextlib.suppress(KeyError, TypeError, ValueError):
-            changed["digest"] = digest(changed["population"])
-    return changed
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_mutants(seed: int) -> None:
-    """1,200 mutants each: no crash, and what is proved is true.
-
-    A mutant that is proved is a claim about its own population and question: it is certified anew, and the claimed
-    bound may not be below the loss attained there.
-    """
-    rng = random.Random(seed)  # noqa: S311 (reproducible mutations)
-    original = document("general" if seed % 2 else "sensitive")
-    paths = places(original)
-    proved = 0
-    for _ in range(1200):
-        mutant = mutate(original, paths, rng)
-        result = verify(mutant)
-        if not result.valid:
-            assert result.reasons
-            continue
-        proved += 1
-        claim = Certificate.from_json(json.dumps(mutant))
-        if mutant["population"] == original["population"] and mutant["question"] == original["question"]:
-            assert claim.bound >= original["claim"]["attained"]
-            continue
-        question = mutant["question"]
-        truth = certify(
-            claim.population,
-            question["rho"],
-            shift=question["shift"],
-            group_skew=question["group_skew"],
-            label_skew=question["label_skew"],
-            support=question["support"],
-            empty_cells=question["empty_cells"],
-        )
-        assert claim.bound >= truth.attained - 1e-12
-    assert 0 < proved < 600
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
