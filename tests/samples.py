@@ -14,21 +14,22 @@ from scipy import stats
 from fairbound import Population
 from fairbound.arithmetic.arrays import Floats
 
-Rows = list[tuple[int, float]]
+#: Rows: cell, number of the bin, and the edge that the loss moves to.
+Rows = list[tuple[int, int, float]]
 
 
-def rounding_numbers(seed: int, intervals: int, edges: Rows, cells: int = 4) -> tuple[random.Random, Rows]:
-    """Return the source of random numbers for rows of which cell and edge are given, and the order of the rows.
+def rounding_numbers(seed: int, intervals: int, rows: Rows) -> tuple[random.Random, Rows]:
+    """Return the source of random numbers for rows, and the order of the rows.
 
     Written down once more, from the page on finite samples.
     """
     tables = {}
-    for cell in range(cells):
-        held = Counter(edge for at, edge in edges if at == cell)
-        tables[cell] = b"".join(struct.pack("<dq", *pair) for pair in sorted(held.items()))
+    for cell in {row[0] for row in rows}:
+        held = Counter(number for at, number, _ in rows if at == cell)
+        tables[cell] = b"".join(struct.pack("<qq", *pair) for pair in sorted(held.items()))
     content = b"".join(hashlib.sha256(table).digest() for table in sorted(tables.values()))
     digest = hashlib.sha256(f"{seed},{intervals};".encode() + content).hexdigest()
-    ordered = sorted(edges, key=lambda row: (tables[row[0]], *row))
+    ordered = sorted(rows, key=lambda row: (tables[row[0]], *row))
     return random.Random(int(digest, 16)), ordered  # noqa: S311 (not secrets)
 
 

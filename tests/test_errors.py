@@ -142,7 +142,7 @@ WORDED = [
 ]
 
 
-@pytest.mark.parametrize(("marked", "python", "other"), WORDED)
+@pytest.mark.parametrize(("marked", "python", "other"), WORDED, ids=range(len(WORDED)))  # marks are random
 def test_marked_text(marked: str, python: str, other: str) -> None:
     error = InputError(f"({marked})")
     assert str(error) == f"({python})"

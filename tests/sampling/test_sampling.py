@@ -30,7 +30,7 @@ from fairbound import (
 from fairbound.arithmetic.arrays import Booleans
 from fairbound.data.loss_summary import LossTable, bin_edges
 from fairbound.problem.question import Shift
-from fairbound.sampling.discretise import EDGE_ROUNDING, _edges, drawn, expected
+from fairbound.sampling.discretise import EDGE_ROUNDING, _bins, _edges, drawn, expected
 from tests.problems import E, P
 from tests.samples import TRUTHS, rounding_numbers
 
@@ -191,10 +191,10 @@ def test_rounding_keeps_means_and_can_be_repeated() -> None:
     found = drawn(population, 3, seed=11)
     edges = bin_edges(1.0)
     above = [(i, np.searchsorted(edges, v, side="right")) for i in range(4) for v in np.sort(loss[cell == i])]
-    rows = [(i, min(float(edges[place]) + EDGE_ROUNDING, 1.0)) for i, place in above]
+    rows = [(i, int(place) - 1, min(float(edges[place]) + EDGE_ROUNDING, 1.0)) for i, place in above]
     generator, rows = rounding_numbers(11, 3, rows)
     counts = np.zeros((4, 4))
-    for index, value in rows:
+    for index, _, value in rows:
         low = min(int(3 * value), 2)
         counts[index, low + (generator.random() < 3 * value - low)] += 1
     assert found.by_cell.tolist() == counts.tolist()
@@ -222,7 +222,7 @@ def test_what_a_row_counts_for_does_not_depend_on_others() -> None:
         table = population.knowledge
         assert isinstance(table, LossTable)
         above, times = np.minimum(np.searchsorted(edges, losses, side="right"), 4096), table.weight[0, 0].astype(int)
-        upper, lower = (np.repeat(_edges(table, 1.0, upper=upper)[0, 0], times) for upper in (True, False))
+        upper, lower = (np.repeat(_edges(_bins(table, 1.0), 1.0, upper=upper)[0, 0], times) for upper in (True, False))
         assert upper.tolist() == np.sort(np.minimum(edges[above] + EDGE_ROUNDING, 1.0)).tolist()
         assert lower.tolist() == np.sort(np.maximum(edges[above - 1] - EDGE_ROUNDING, 0.0)).tolist()
         assert (lower <= np.sort(losses)).all()

@@ -27,6 +27,7 @@ from fairbound import (
     verify,
 )
 from fairbound.cli import main
+from fairbound.data.loss_summary import bin_edges
 from fairbound.reporting.report_data import worst_losses
 from fairbound.sampling.discretise import drawn
 from fairbound.verify.reading import CEILINGS, RESERVED
@@ -559,16 +560,44 @@ def test_no_ratio_exceeds_one() -> None:
 # What is shown
 
 
-@pytest.mark.parametrize("name", [" zero_one", "zero_one\u200b", "Zero_One", "error rate", "zer\u043e_one"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        " zero_one",
+        "zero_one\u200b",
+        "zero_one\u2800",
+        "Zero_One",
+        "zer\u043e_one",
+        "zer\u0585_one",
+        "error rate",
+        "error_rate",
+        "zero one",
+        "Brier loss",
+        "Jensen Shannon loss",
+        "cross entropy",
+    ],
+)
 def test_no_other_loss_looks_like_ours(name: str) -> None:
     document = honest("general, moments")
     document["population"]["loss"] = name
     refused(document, "must not look like")
 
 
-@pytest.mark.parametrize(
-    "names", [[1, "1"], [True, "True"], [["a", "b"], "a / b"], ["a", "\u0430"], ["a", "a\u034f"], ["a", "a\ufe0f"]]
-)
+ALIKE: list[list[Any]] = [
+    [1, "1"],
+    [True, "True"],
+    [["a", "b"], "a / b"],
+    ["a", "\u0430"],
+    ["a", "a\u034f"],
+    ["a", "a\ufe0f"],
+    ["men", "men\u2800"],
+    ["l", "I"],
+    ["x" * 85 + "a", "x" * 85 + "b"],
+    ["x", "x\u0332"],
+]
+
+
+@pytest.mark.parametrize("names", ALIKE, ids=range(len(ALIKE)))
 def test_more_names_that_look_alike(names: list[Any]) -> None:
     document = honest("general, moments")
     document["population"]["groups"] = names
@@ -631,3 +660,51 @@ def test_the_checker_knows_the_ceilings_of_all_losses() -> None:
     for loss in LOSSES.values():
         assert CEILINGS.get(loss.name, math.inf) == loss.ceiling
         assert loss.name in RESERVED
+
+
+def test_strange_characters_are_remarked_on() -> None:
+    document = honest("general, moments")
+    document["population"]["groups"] = ["-1", "\u22121"]
+    document["population"]["loss"] = "zero_one\U0001d159"
+    said = " ".join(verify(mended(document)).remarks)
+    assert "groups with characters that may be taken for others" in said
+    assert "loss with characters that may be taken for others" in said
+
+
+def test_what_a_document_says_of_its_distance_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = honest("general, moments", curve=True)
+    true = f"{document['distance']:.6f}"
+    document["distance"] = 0.0
+    file = tmp_path / "curve.json"
+    file.write_text(json.dumps(document))
+    assert main(["show", str(file)]) == 0
+    assert f"is at Hellinger distance {true}" in capsys.readouterr().out
+
+
+def test_rows_on_an_edge_have_one_place() -> None:
+    """At the upper end of the bin below, or by themselves: the same bin, and so the same random numbers."""
+    edges = bin_edges(1.0)
+    number = int(np.searchsorted(edges, 0.75))
+    assert edges[number] == 0.75
+    losses = [0.75] * 40 + [1 / 2048] * 120
+    group, label = [0] * 80 + [1] * 80, [0] * 40 + [1] * 40 + [0] * 40 + [1] * 40
+    population = Population.from_losses(losses, label, sensitive_features=group, ceiling=1.0)
+    document = json.loads(certify(population, 0.2, shift="sensitive", confidence=0.9).to_json())
+    counts = document["sampling"]["counts"]
+    (cell,) = (c for row in document["population"]["knowledge"]["cells"] for c in row if c[0][1] == 0.75)
+    for split in (1, 13, 40):
+        cell[:] = [[edges[number - 1], 0.75, split, 1.0], [0.75, 0.75, 40 - split, 0.0]][: 1 + (split < 40)]
+        result = verify(mended(document))
+        assert result.valid, result.reasons
+        assert document["sampling"]["counts"] == counts
+    assert any("the ceiling 1.0, on which the rounding depends" in check for check in result.checks)
+
+
+def test_a_ceiling_that_differs_by_a_hair_gives_the_same_numbers() -> None:
+    rng = np.random.default_rng(3)
+    losses, label, group = rng.random(200), rng.integers(0, 2, 200), rng.integers(0, 2, 200)
+    found = {
+        drawn(Population.from_losses(losses, label, sensitive_features=group, ceiling=top), 3, 0).counts.tobytes()
+        for top in (1.0, 1.0 + 1e-9, 1.0 + 2e-9, 1.0 + 3e-9)
+    }
+    assert len(found) == 1

@@ -95,7 +95,7 @@ def examine(source: object) -> Findings:
         infeasible = tuple(sorted(float(rho) for rho in whole.rho[~whole.feasible]))
     else:
         certificates, infeasible = (Certificate.from_json(document),), ()
-    distance = _least_radius(certificates[0])
+    distance = least_radius(certificates[0])
     doubts = [
         f"The document calls rho = {radius_down(rho)} infeasible, but there is something to certify from "
         f"{distance:.6f} on: this radius can be certified, and the document does not do it."
@@ -110,7 +110,7 @@ def examine(source: object) -> Findings:
     return Findings(document, curve, certificates, infeasible, distance, verify(document), tuple(doubts))
 
 
-def _least_radius(c: Certificate) -> float:
+def least_radius(c: Certificate) -> float:
     """Return the smallest radius at which there is something to certify."""
     if c.divergence != "hellinger" and not c.fair:
         return 0.0

@@ -14,7 +14,6 @@ from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import UNIT
 from fairbound.data.loss_summary import BINS, LossTable, bin_edges
 from fairbound.data.population import Population
-from fairbound.data.tally import COLLECT
 from fairbound.errors import InputError, argument
 
 #: Edges that an engine computed may differ from ours by this much, relative to the ceiling.
@@ -68,20 +67,20 @@ def drawn(population: Population, intervals: int, seed: int, subtracted: Boolean
     whose losses are ``subtracted`` a smaller loss is the worse one, so they count at the lower edges.
     """
     table = cast("LossTable", population.knowledge)  # regions.check_sample has made sure
-    loss = table.high if population.two_valued else _edges(table, population.ceiling, upper=True)
+    number = (table.high > 0).astype(np.int64) if population.two_valued else _bins(table, population.ceiling)
+    loss = table.high if population.two_valued else _edges(number, population.ceiling, upper=True)
     low, part = _places(loss, population.ceiling, intervals)
     if subtracted is not None:
-        least = table.low if population.two_valued else _edges(table, population.ceiling, upper=False)
+        least = table.low if population.two_valued else _edges(number, population.ceiling, upper=False)
         places, cells = _places(least, population.ceiling, intervals, rounded_down=True), subtracted[..., None]
         low, part = np.where(cells, places[0], low), np.where(cells, places[1], part)
-        loss = np.where(cells, least, loss)
     rows = table.weight.astype(np.int64)
     up = np.where(part == 1.0, rows, 0)
     between = (part > 0) & (part < 1) & (rows > 0)
-    place, total, key = _ordered(seed, intervals, loss, rows)
+    place, total, key = _ordered(seed, intervals, number, rows)
     uniform = _uniform(key)
     for at, n in zip(place, total, strict=True):
-        if between.flat[at]:  # one place of each cell and loss answers for all of them
+        if between.flat[at]:  # one place of each cell and bin answers for all of them
             up.flat[at] = np.count_nonzero(uniform(n) < part.flat[at])
     merged = np.zeros_like(rows)
     merged.flat[place] = total
@@ -91,8 +90,8 @@ def drawn(population: Population, intervals: int, seed: int, subtracted: Boolean
     return Sample(counts, _values(population.ceiling, intervals), seed if between.any() else None)
 
 
-def _edges(table: LossTable, ceiling: float, *, upper: bool) -> Floats:
-    """Return an edge of each loss's bin: a function of the loss alone, whatever else is in the bin.
+def _bins(table: LossTable, ceiling: float) -> Integers:
+    """Return the number of each loss's bin: a function of the loss alone, whatever else is in the bin.
 
     A loss on an edge belongs to the bin above it, and the ceiling to the last one. An engine may put losses that near
     to an edge into the bin beside theirs, so all edges count as that much farther out.
@@ -100,34 +99,42 @@ def _edges(table: LossTable, ceiling: float, *, upper: bool) -> Floats:
     edges, allowed = bin_edges(ceiling), EDGE_ROUNDING * ceiling
     several = table.low < table.high
     inside = np.where(several, table.low + allowed, table.low)
-    number = np.minimum(np.searchsorted(edges, inside, side="right"), BINS) - 1
+    number = np.minimum(np.searchsorted(edges, inside, side="right"), BINS).astype(np.int64) - 1
     below, above = edges[number], edges[number + 1]
     if (several & (np.maximum(np.abs(below - table.low), np.abs(above - table.high)) > allowed)).any():
         message = (
             f"{argument('confidence')}: all losses are so far below the ceiling {ceiling:g} that the engine's bins "
-            f"follow the rows; {COLLECT}, or lower the ceiling if no loss can exceed a smaller one"
+            "follow the rows; collect the frame first, or lower the ceiling if no loss can exceed a smaller one"
         )
         raise InputError(message)
-    return np.minimum(above + allowed, ceiling) if upper else np.maximum(below - allowed, 0.0)
+    return np.where(several & (table.to_high == 1) & (number < BINS - 1), number + 1, number)
 
 
-def _ordered(seed: int, intervals: int, loss: Floats, rows: Integers) -> tuple[Integers, Integers, int]:
-    """Return where each loss of each cell stands first, how many rows have it, and the key of the random numbers.
+def _edges(number: Integers, ceiling: float, *, upper: bool) -> Floats:
+    """Return an edge of each bin, moved out."""
+    edges, allowed = bin_edges(ceiling), EDGE_ROUNDING * ceiling
+    if upper:
+        return np.minimum(edges[number + 1] + allowed, ceiling)
+    return np.maximum(edges[number] - allowed, 0.0)
+
+
+def _ordered(seed: int, intervals: int, number: Integers, rows: Integers) -> tuple[Integers, Integers, int]:
+    """Return where each bin of each cell stands first, how many rows it has, and the key of the random numbers.
 
     Key and order follow from the rows alone (docs/finite-samples.md, section 2). The numbers must not be the same for
     every sample: the first cell would always be rounded with the same deviation, and the confidence is one over the
-    draw of rows and numbers. And nobody may choose which row gets which number: rows of one cell and loss count
-    together, losses come in their order, and cells in the order of what they hold, whatever they are called.
+    draw of rows and numbers. And nobody may choose which row gets which number: rows of one cell and bin count
+    together, bins come in their order, and cells in the order of what they hold, whatever they are called.
     """
     cell = np.broadcast_to(np.arange(rows.shape[0] * rows.shape[1]).reshape(*rows.shape[:2], 1), rows.shape).ravel()
     some = np.flatnonzero(rows.ravel() > 0)
-    order = some[np.lexsort((loss.ravel()[some], cell[some]))]
-    new = np.append(True, (np.diff(cell[order]) != 0) | (np.diff(loss.ravel()[order]) != 0))
+    order = some[np.lexsort((number.ravel()[some], cell[some]))]
+    new = np.append(True, (np.diff(cell[order]) != 0) | (np.diff(number.ravel()[order]) != 0))
     place, start = order[new], np.flatnonzero(new)
     total = np.add.reduceat(rows.ravel()[order], start)
-    entries = np.empty(len(place), dtype=[("loss", "<f8"), ("rows", "<i8")])
-    entries["loss"], entries["rows"] = loss.ravel()[place], total
-    inside = [np.flatnonzero(cell[place] == c) for c in range(rows.shape[0] * rows.shape[1])]
+    entries = np.empty(len(place), dtype=[("bin", "<i8"), ("rows", "<i8")])
+    entries["bin"], entries["rows"] = number.ravel()[place], total
+    inside = [np.flatnonzero(cell[place] == c) for c in np.unique(cell[place])]
     inside.sort(key=lambda chosen: entries[chosen].tobytes())
     content = b"".join(hashlib.sha256(entries[chosen].tobytes()).digest() for chosen in inside)
     digest = hashlib.sha256(f"{seed},{intervals};".encode() + content).digest()

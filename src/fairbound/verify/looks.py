@@ -10,17 +10,26 @@ from typing import Any
 
 #: Categories of characters that show nothing, and those that show nothing although their category says otherwise.
 _INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs"}
-_BLANK = {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
+_BLANK = {0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
+_MARKS = range(0x0300, 0x0370)  # accents that stand alone, after letters that have none of their own
 
 #: So many characters of a name are looked at.
-MOST_SEEN = 200
+MOST_SEEN = 80
 
 #: Letters of other alphabets that look like Latin ones.
-_LATIN = str.maketrans("аеорсухіјѕԁһӏԛԝвкмнтαορνικτχγ", "aeopcyxijsdhlqwbkmhtaopviktxy")
+_LATIN = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u04bb\u04cf\u051b\u051d"
+    "\u0432\u043a\u043c\u043d\u0442"
+    "\u03b1\u03bf\u03c1\u03bd\u03b9\u03ba\u03c4\u03c7\u03b3"
+    "\u0585\u0578\u057d\u0570"
+    "\u1d0f\u0251i"
+    "01",
+    "aeopcyxljsdhlqwbkmhtaopvlktxyonuhoalol",
+)
 
 
 def looks(name: Any) -> str:
-    """Return what people see of a name, in parts or whole: without case, spaces and what is invisible.
+    """Return what people see of a name, in parts or whole: without case, spaces, dashes and what is invisible.
 
     1, 1.0, true and "1" are one, and so are ["a", "b"] and "a / b".
     """
@@ -34,7 +43,26 @@ def _part(name: object) -> str:
     if isinstance(name, int | float):
         name = int(name) if abs(name) < 2**53 and name == int(name) else name
     text = unicodedata.normalize("NFKC", str(name)[:MOST_SEEN]).casefold().translate(_LATIN)
-    text = {"true": "1", "false": "0"}.get(text, text)
-    return "".join(
-        c for c in text if not c.isspace() and unicodedata.category(c) not in _INVISIBLE and ord(c) not in _BLANK
-    )
+    text = {"true": "l", "false": "o"}.get(text, text)
+    return "".join(c for c in text if _shows(c)) or "".join(text.split())
+
+
+def _shows(c: str) -> bool:
+    """Whether people see a character, and tell it from others: spaces, dashes and the like they do not."""
+    hidden = ord(c) in _BLANK or ord(c) in _MARKS or unicodedata.category(c) in _INVISIBLE
+    return not hidden and not c.isspace() and unicodedata.category(c) not in {"Pd", "Pc"}
+
+
+def is_strange(name: Any) -> bool:
+    """Whether a name has characters that may be taken for others: no letters, or letters of more than one alphabet."""
+    text = "".join(map(str, name)) if isinstance(name, list | tuple) else str(name)
+    alphabets = {_alphabet(c) for c in text[:MOST_SEEN] if c.isalpha()}
+    odd = any(not c.isascii() and not c.isalnum() for c in text[:MOST_SEEN])
+    return odd or len(alphabets) > 1
+
+
+def _alphabet(c: str) -> str:
+    """Return the alphabet of a letter: the first word of its name, but unusual forms of Latin letters are others."""
+    name = unicodedata.name(c, "UNKNOWN")
+    first = name.split()[0]
+    return first if first != "LATIN" or name.startswith(("LATIN SMALL LETTER", "LATIN CAPITAL LETTER")) else name

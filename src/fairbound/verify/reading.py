@@ -47,7 +47,18 @@ TWO_VALUED = ("zero_one", SELECTED)
 CEILINGS = {"zero_one": 1.0, SELECTED: 1.0, "brier": 1.0, "jsd": 1.0, "absolute": 1.0}
 
 #: Names that a reader takes for one of these: no other loss may look like one.
-RESERVED = (*CEILINGS, "cross_entropy", "error rate", "zero-one", "0-1 loss", "selection rate")
+OURS = (*CEILINGS, "cross_entropy")
+RESERVED = (
+    *OURS,
+    "error rate",
+    "Brier loss",
+    "Jensen-Shannon loss",
+    "absolute loss",
+    "zero_one loss",
+    "0-1 loss",
+    "0/1 loss",
+    "selection rate",
+)
 
 
 @dataclass(frozen=True)
@@ -183,7 +194,7 @@ def _population(population: Any) -> tuple[int, int]:
 def _named_values(population: dict[str, Any]) -> None:
     """Check that values are what the name of the loss says: whoever reads the name relies on it."""
     name, known = population["loss"], population["knowledge"]
-    alike = next((ours for ours in RESERVED if looks(ours) == looks(name) and name not in CEILINGS), None)
+    alike = next((ours for ours in RESERVED if looks(ours) == looks(name) and name not in OURS), None)
     if alike is not None:
         raise MalformedError(f"population.loss must not look like {alike!r} and be another name")
     top = CEILINGS.get(name)

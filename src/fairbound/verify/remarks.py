@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairbound.verify.looks import MOST_SEEN, looks
+from fairbound.verify.looks import MOST_SEEN, is_strange, looks
 from fairbound.verify.reading import CEILINGS, Whole
 
 #: More names than these are not listed.
@@ -18,6 +18,11 @@ def remarks(whole: Whole) -> tuple[str, ...]:
     """Return remarks on a document, in sentences."""
     population = whole.parts[0][0]["population"]
     found = [remark for side in ("groups", "labels") for remark in _alike(side, population[side])]
+    for what in ("groups", "labels", "loss"):
+        names = [population[what]] if what == "loss" else population[what]
+        strange = [name for name in names if is_strange(name)]
+        if strange:
+            found.append(f"{what} with characters that may be taken for others: {_listed(strange)}")
     nominal, top = CEILINGS.get(population["loss"]), population["ceiling"]
     if nominal is not None and top is not None and top < nominal:
         found.append(f"the loss {population['loss']} can be {nominal:g}; here it is taken to be cut off at {top!r}")

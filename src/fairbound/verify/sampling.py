@@ -18,7 +18,7 @@ from typing import Any
 from flint import arb
 
 from fairbound.verify.duality import RefusedError
-from fairbound.verify.reading import TWO_VALUED
+from fairbound.verify.reading import CEILINGS, TWO_VALUED
 from fairbound.verify.sphere import affinity_of_classes, affinity_of_masses, budget, error_of_each, is_upper_limit
 
 #: Many-valued losses count at the edges of this many fixed bins.
@@ -138,6 +138,11 @@ def _check_sphere(
         f"in {len(by_cell)} cells and {len(losses)} losses{rounded}, and what their exact binomial tails say of P"
     ]
     usual = 1 if population["loss"] in TWO_VALUED else max(2, round(0.8 * population["rows"] ** 0.2))
+    if sampling["seed"] is not None and population["loss"] not in CEILINGS:
+        checks.append(
+            f"the ceiling {population['ceiling']!r}, on which the rounding depends, is valid only if it was chosen "
+            "without looking at the rows"
+        )
     if intervals != usual or sampling["seed"]:
         checks.append(
             f"not the usual rounding ({usual} intervals, seed 0): {intervals} intervals and seed {sampling['seed']!r} "
@@ -154,27 +159,24 @@ def recount(
     population: dict[str, Any], losses: list[float], seed: int | None, subtracted: Cells = frozenset()
 ) -> list[list[list[int]]]:
     """Count the rows by cell and rounded loss: every row anew, in an order that the rows alone decide (section 2)."""
-    edges = _edges(float(population["ceiling"]))
-    cells: dict[tuple[int, int], dict[float, int]] = {}
+    top, many = float(population["ceiling"]), population["loss"] not in TWO_VALUED
+    edges = _edges(top) if many else [0.0, 0.0, top]
+    cells: dict[tuple[int, int], dict[int, int]] = {}
     for s, row in enumerate(population["knowledge"]["cells"]):
         for y, bins in enumerate(row):
-            for low, high, weight, _ in bins:
-                loss = high  # of two-valued losses the same as low
-                if population["loss"] not in TWO_VALUED:
-                    loss = _edge(edges, low, high, lower=(s, y) in subtracted)
+            for low, high, weight, share in bins:
+                number = _bin(edges, low, high, share) if many else int(high > 0)
                 held = cells.setdefault((s, y), {})
-                held[float(loss)] = held.get(float(loss), 0) + int(weight)
+                held[number] = held.get(number, 0) + int(weight)
     counts = [[[0] * len(losses) for _ in row] for row in population["knowledge"]["cells"]]
-    packed = {
-        cell: b"".join(struct.pack("<dq", *entry) for entry in sorted(held.items())) for cell, held in cells.items()
-    }
-    absent = [b""] * (sum(map(len, counts)) - len(cells))
-    content = b"".join(hashlib.sha256(part).digest() for part in sorted([*packed.values(), *absent]))
+    packed = {cell: b"".join(struct.pack("<qq", *pair) for pair in sorted(cells[cell].items())) for cell in cells}
+    content = b"".join(hashlib.sha256(part).digest() for part in sorted(packed.values()))
     key = hashlib.sha256(f"{seed},{len(losses) - 1};".encode() + content).digest()
     uniform = random.Random(int.from_bytes(key, "big")).random  # noqa: S311 (not a secret)
     drawn = 0
     ordered = sorted(cells, key=lambda cell: (packed[cell], cell))
-    for (s, y), loss, weight in ((cell, *entry) for cell in ordered for entry in sorted(cells[cell].items())):
+    for (s, y), number, weight in ((cell, *pair) for cell in ordered for pair in sorted(cells[cell].items())):
+        loss = _edge(edges, number, lower=(s, y) in subtracted) if many else edges[number + 1]
         place = min(bisect_right(losses, loss), len(losses) - 1) - 1
         part = (loss - losses[place]) / (losses[place + 1] - losses[place])
         if (s, y) not in subtracted:
@@ -199,18 +201,24 @@ def _edges(top: float) -> list[float]:
     return [0.0, *(top * (1.0 - (1.0 - b / BINS) * (1.0 - b / BINS)) for b in range(1, BINS)), top]
 
 
-def _edge(edges: list[float], low: float, high: float, *, lower: bool) -> float:
-    """Return an edge of the fixed bin that a loss, or a bin of the document, lies in, moved out (section 2).
+def _bin(edges: list[float], low: float, high: float, share: float) -> int:
+    """Return the number of the fixed bin that a loss, or a bin of the document, lies in (section 2).
 
-    A loss on an edge lies in the bin above it, the ceiling in the last one. What is a bin must be one of the fixed
-    ones: if those who have seen the rows could choose bins, the rows would not speak of P.
+    A loss on an edge lies in the bin above it, the ceiling in the last one: also if the document has it at the upper
+    end of the bin below. What is a bin must be one of the fixed ones: if those who have seen the rows could choose
+    bins, the rows would not speak of P.
     """
     allowed = EDGE_ROUNDING * edges[-1]
     number = min(bisect_right(edges, low if low == high else low + allowed), BINS) - 1
-    below, above = edges[number], edges[number + 1]
-    if low < high and not (abs(below - low) <= allowed and abs(above - high) <= allowed):
+    if low < high and not (abs(edges[number] - low) <= allowed and abs(edges[number + 1] - high) <= allowed):
         raise RefusedError("the bins of the losses are not the fixed ones, so the rows do not speak of P")
-    return max(below - allowed, 0.0) if lower else min(above + allowed, edges[-1])
+    return number + 1 if low < high and share == 1 and number < BINS - 1 else number
+
+
+def _edge(edges: list[float], number: int, *, lower: bool) -> float:
+    """Return an edge of a bin, moved out."""
+    allowed = EDGE_ROUNDING * edges[-1]
+    return max(edges[number] - allowed, 0.0) if lower else min(edges[number + 1] + allowed, edges[-1])
 
 
 def _check_counted(counts: list[list[list[int]]], losses: list[float], knowledge: dict[str, Any]) -> None:
