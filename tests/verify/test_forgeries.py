@@ -178,6 +178,16 @@ def ask(key: str, value: Any) -> Change:
     return change
 
 
+def widen(by: float) -> Change:
+    """Ask about larger balls: the worst cases lie inside still, so that nothing but the proof can tell."""
+
+    def change(document: Document) -> None:
+        for statement in statements(document):
+            statement["question"]["rho"] += by
+
+    return change
+
+
 def fewer_leaves(document: Document) -> None:
     for proof in proofs(document):
         for key in ("leaves", "theta", "group_mu", "label_mu", "omega"):
@@ -237,6 +247,8 @@ TRICKS: dict[str, Change] = {
     "no splits": no_splits,
     "a narrow cover": narrow_cover,
     "a larger radius": ask("rho", 0.5),
+    "a radius larger by little": widen(0.01),
+    "a radius larger by less": widen(0.002),
     "a smaller radius": ask("rho", 0.01),
     "radius zero": ask("rho", 0.0),
     "general shifting": ask("shift", "general"),
