@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import platform
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ PARTS = {
     "frames": "benchmarks.frames",
     "metrics": "benchmarks.metrics",
     "hostile": "benchmarks.hostile",
+    "before": "benchmarks.versus_before",
 }
 
 
@@ -30,7 +32,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="part", help=f"any of {', '.join(PARTS)}; all by default")
     parser.add_argument("--quick", action="store_true", help="fewer problems, shorter limits for the peers")
+    parser.add_argument("--before", metavar="TREE", help="a worktree of the commit before, to compare with")
     chosen = parser.parse_args()
+    if chosen.before is not None:
+        os.environ["FAIRBOUND_BEFORE"] = chosen.before
     unknown = sorted(set(chosen.parts) - set(PARTS))
     if unknown:
         parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
