@@ -494,8 +494,8 @@ def test_metrics(data: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert "use --fail-below" in capsys.readouterr().err
     assert main([*asked, "--metric", "selection_rate", "--metric-group", "nobody"]) == 2
     assert "--metric-group: there is no group 'nobody'" in capsys.readouterr().err
-    assert main([*asked, "--metric", "equalized_odds_difference", "--positive", "nothing"]) == 2
-    assert "--positive: there is no label 'nothing'" in capsys.readouterr().err
+    assert main([*asked, "--metric", "equalized_odds_difference", "--pos-label", "nothing"]) == 2
+    assert "--pos-label: there is no label 'nothing'" in capsys.readouterr().err
 
 
 def test_a_ratio_is_kept_from_below(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

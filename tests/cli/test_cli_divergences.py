@@ -44,15 +44,15 @@ def test_certify(rows: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path)
 
 def test_metrics(rows: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     certificate = tmp_path / "c.json"
-    question = ["--rho", "0.3", "--divergence", "total_variation", "--metric", "selection_rate", "--positive", "yes"]
+    question = ["--rho", "0.3", "--divergence", "total_variation", "--metric", "selection_rate", "--pos-label", "yes"]
     assert main(["certify", str(rows), *COLUMNS, *question, "--json", str(certificate)]) == 0
     assert "selection rate" in capsys.readouterr().out
     assert verify(certificate.read_bytes()).valid
-    compared = ["--rho", "0.3", "--divergence", "kl", "--metric", "demographic_parity_difference", "--positive", "yes"]
+    compared = ["--rho", "0.3", "--divergence", "kl", "--metric", "demographic_parity_difference", "--pos-label", "yes"]
     for shift in ("general", "sensitive"):
         assert main(["certify", str(rows), *COLUMNS, *compared, "--shift", shift]) == 0
         assert "Kullback-Leibler" in capsys.readouterr().out
-    ratio = ["--rho", "0.3", "--divergence", "kl", "--metric", "demographic_parity_ratio", "--positive", "yes"]
+    ratio = ["--rho", "0.3", "--divergence", "kl", "--metric", "demographic_parity_ratio", "--pos-label", "yes"]
     assert main(["certify", str(rows), *COLUMNS, *ratio]) == 2
     message = capsys.readouterr().err
     assert "use --shift sensitive" in message

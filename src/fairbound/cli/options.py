@@ -154,9 +154,7 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
     asked.add_argument(
         "--metric-group", metavar="NAME", help="the group that group_loss, cell_loss or selection_rate is about"
     )
-    asked.add_argument(
-        "--positive", dest="pos_label", metavar="LABEL", help="the label whose predictions are selections"
-    )
+    asked.add_argument("--pos-label", metavar="LABEL", help="the label whose predictions are selections")
     asked.add_argument(
         "--divergence",
         choices=list(DIVERGENCES),
@@ -266,7 +264,7 @@ def question(arguments: argparse.Namespace, population: Population) -> dict[str,
     }
     known = population.predicted.labels if population.predicted is not None else population.labels
     named["group"] = _named("--metric-group", "group", arguments.metric_group, population.groups)
-    named["pos_label"] = _named("--positive", "label", arguments.pos_label, known)
+    named["pos_label"] = _named("--pos-label", "label", arguments.pos_label, known)
     return {name: getattr(arguments, name) for name in ASKED} | named
 
 

@@ -35,7 +35,7 @@ QUESTION = COLUMNS | {
     "metric": "--metric",
     "min_group_mass": "--min-group-mass",
     "min_label_mass": "--min-label-mass",
-    "pos_label": "--positive",
+    "pos_label": "--pos-label",
     "region": "--region",
     "rho": "--rho",
     "shift": "--shift",
