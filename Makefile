@@ -8,11 +8,12 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.installed
 	$(BIN)/fairbound demo
 
+# A file is run by one worker, so that what its tests share is made once.
 test: lint
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
 
 test-all: lint $(VENV)/.installed-release
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -46,10 +46,6 @@ class Page(HTMLParser):
         self.loads += re.findall(r"url\(['\"]?([^'\")]+)", values.get("style", ""))
 
 
-#: One worker runs the tests of the site, so that it is built once.
-of_the_site = pytest.mark.xdist_group("site")
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site with warnings as errors."""
@@ -75,13 +71,11 @@ def pages(site: Path) -> dict[Path, Page]:
     return found
 
 
-@of_the_site
 def test_every_page_is_there(pages: dict[Path, Page], site: Path) -> None:
     for source in PAGES:
         assert (site / source.relative_to(ROOT / "docs")).with_suffix(".html") in pages
 
 
-@of_the_site
 def test_internal_links_resolve(pages: dict[Path, Page]) -> None:
     broken = []
     for file, page in pages.items():
@@ -96,7 +90,6 @@ def test_internal_links_resolve(pages: dict[Path, Page]) -> None:
     assert not broken
 
 
-@of_the_site
 def test_nothing_is_loaded_from_outside(pages: dict[Path, Page], site: Path) -> None:
     outside = [load for page in pages.values() for load in page.loads if urlsplit(load).scheme not in {"", "data"}]
     outside += [load for page in pages.values() for load in page.loads if urlsplit(load).netloc]
@@ -107,7 +100,6 @@ def test_nothing_is_loaded_from_outside(pages: dict[Path, Page], site: Path) -> 
     assert not outside
 
 
-@of_the_site
 def test_the_reference_is_complete(pages: dict[Path, Page], site: Path) -> None:
     anchors = pages[site / "api.html"].anchors
     assert not [name for name in fairbound.__all__ if f"fairbound.{name}" not in anchors]

@@ -13,9 +13,6 @@ from fairbound.cli import main
 from fairbound.experiments import command, shifting
 from fairbound.experiments.generated import Generated, sensitive_shifts
 
-#: One worker runs these tests, so that the quick run is made once.
-pytestmark = pytest.mark.xdist_group("reproduce")
-
 Table = dict[str, list[str]]
 
 
