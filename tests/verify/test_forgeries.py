@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb
 
 from fairbound import (
     LOSSES,
     Certificate,
     CertificateCurve,
+    InfeasibleError,
     Population,
     Verdict,
     certify,
@@ -30,7 +32,9 @@ from fairbound.cli import main
 from fairbound.data.loss_summary import bin_edges
 from fairbound.reporting.report_data import worst_losses
 from fairbound.sampling.discretise import drawn
-from fairbound.verify.reading import CEILINGS, RESERVED
+from fairbound.verify import verdict
+from fairbound.verify.reading import CEILINGS, RESERVED, read_whole
+from fairbound.verify.verdict import Finding, _decide
 from tests.forging import (
     MOST_MUTANTS,
     MUTANTS,
@@ -93,35 +97,55 @@ def test_honest_documents_are_proved(name: str) -> None:
     assert abs(leading["bound"] - leading["attained"]) <= {**USUAL, **QUESTIONS[name][1]}["tol"]
 
 
-def no_pieces(document: Document) -> None:
-    for proof in proofs(document):
-        for key in ("theta", "group_mu", "label_mu", "omega", "leaves", "splits"):
-            if key in proof:
-                proof[key] = []
-        if "cuts" in proof:
-            proof["cuts"] = [1.0]
+def no_pieces(cuts: list[float]) -> Change:
+    """Leave all pieces out, with cuts that leave out nothing where one share, or any, is possible."""
 
+    def change(document: Document) -> None:
+        for proof in proofs(document):
+            for key in ("theta", "group_mu", "label_mu", "omega", "leaves", "splits"):
+                if key in proof:
+                    proof[key] = []
+            if "cuts" in proof:
+                proof["cuts"] = cuts
 
-def no_pieces_nor_cuts(document: Document) -> None:
-    no_pieces(document)
-    for proof in proofs(document):
-        if "cuts" in proof:
-            proof["cuts"] = []
+    return change
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-@pytest.mark.parametrize("change", [no_pieces, no_pieces_nor_cuts])
-def test_a_proof_without_pieces_proves_nothing(name: str, change: Change) -> None:
+@pytest.mark.parametrize("cuts", [[], [0.0], [0.5], [1.0]])
+def test_a_proof_without_pieces_proves_nothing(name: str, cuts: list[float]) -> None:
     """Nothing to compare is not the same as nothing against it."""
     document = honest(name)
-    change(document)
-    if change is no_pieces and document == honest(name):
-        pytest.skip("this kind has one piece by its form")
+    no_pieces(cuts)(document)
     if proofs(document) == proofs(honest(name)):
         pytest.skip("this kind has one piece by its form")
     refused(document)
     better(document, 0.05)
     refused(document)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"metric": "equalized_odds_difference", "pos_label": 1, "fair": False},
+        {"metric": "cell_loss", "base_rate_tolerance": 1.0},
+        {"metric": "equalized_odds_difference", "pos_label": 1, "label_skew": 0.0},
+    ],
+    ids=["any base rates", "a tolerance of one", "one share of labels"],
+)
+def test_no_cover_of_nothing(asked: Any) -> None:
+    """Where a single cut covers all shares there are no pieces between cuts, and nothing is bounded."""
+    document = json.loads(certify(POPULATIONS["rows"](), 0.2, tol=1e-3, **asked).to_json())
+    for cut in (0.0, 0.5, 1.0):
+        forged = copy.deepcopy(document)
+        no_pieces([cut])(forged)
+        better(forged, 0.2)
+        for claim in claims(forged):
+            claim["attained"] = claim["bound"]
+        refused(forged)
+        for statement, true in zip(statements(forged), statements(document), strict=True):
+            statement["claim"]["attained"] = true["claim"]["attained"]
+        refused(forged)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -350,26 +374,30 @@ def test_statements_of_a_metric_share_one_question() -> None:
 # Sets that are empty by a hair
 
 
-def contradiction(by: float, size: float) -> Document:
-    """Two limits on a group's share that contradict each other, and multipliers that say so."""
-    name = "limits on groups, any base rates"
-    document = honest(name)
-    for statement in statements(document):
-        limits = {"rows": [[1.0, 0.0], [-1.0, 0.0]], "most": [0.5 - by / 2, -0.5 - by / 2]}
-        statement["question"]["group_limits"] = limits
-        statement["proof"]["group_mu"] = [[[size, size]]]
-    return document
-
-
 @pytest.mark.parametrize("by", [4e-13, 1e-12, 1.9e-12])
 def test_limits_that_contradict_each_other_by_a_hair(by: float) -> None:
-    """Less than a witness is allowed to miss them by: proofs have the same leeway, so nothing follows."""
-    for size in (1.0, 1e6, 1e12, 1e14, 1e20):
-        document = contradiction(by, size)
-        for bound in (-39.0, 0.0, 0.2):
-            for claim in claims(document):
-                claim["bound"] = claim["attained"] = bound
-            refused(document)
+    """Less than a witness is allowed to miss them by: proofs have the same leeway, so nothing follows.
+
+    Multipliers of two limits that contradict each other take any amount off a bound. The witness is an honest one, of a
+    smaller ball, so that nothing seems to be wrong with the claim.
+    """
+    population, half = Population.from_moments(P, E), {0: (0.5, 0.5)}
+    with pytest.raises(InfeasibleError) as caught:
+        certify(population, 0.0, group_limits=half)
+    near = certify(population, caught.value.distance + 1e-6, group_limits=half)
+    far = certify(population, 0.4, group_limits=half)
+    weak = json.loads(near.to_json())
+    document = json.loads(far.to_json())
+    assert document["question"]["group_limits"]["most"] == [-0.5, 0.5]
+    document["question"]["group_limits"]["most"] = [-0.5 - by / 2, 0.5 - by / 2]
+    document["witness"] = weak["witness"]
+    claimed = near.bound + 0.25 * (far.bound - near.bound)
+    assert near.attained < claimed < far.attained - 0.05
+    for target in (claimed, near.attained, near.attained - 39.0):
+        size = (far.bound - target) / by
+        document["proof"]["level_mu"] = [mu + size for mu in json.loads(far.to_json())["proof"]["level_mu"]]
+        document["claim"] = {"bound": claimed, "attained": weak["claim"]["attained"]}
+        refused(document, "exceeds the claimed bound")
 
 
 def test_a_radius_below_the_nearest_by_a_hair() -> None:
@@ -720,3 +748,33 @@ def test_a_ceiling_that_differs_by_a_hair_gives_the_same_numbers() -> None:
         for top in (1.0, 1.0 + 1e-9, 1.0 + 2e-9, 1.0 + 3e-9)
     }
     assert len(found) == 1
+
+
+# The place that decides, whatever the rest did
+
+
+def test_nothing_is_proved_without_a_bound_for_every_statement_at_every_radius() -> None:
+    whole = read_whole(text("general, group_loss_difference, equal base rates", curve=True))
+    complete = [Finding("", bound=0.3, value=0.2) for _ in range(4)]
+    assert _decide(whole, [], complete, []).valid
+    for found in (
+        [],
+        complete[:-1],
+        [*complete, complete[0]],
+        [*complete[:-1], Finding("", bound=None, value=0.2)],
+        [*complete[:-1], Finding("", bound=0.3, value=None)],
+        [*complete[:-1], Finding("", bound=0.3, value=0.2, reasons=["no"])],
+    ):
+        assert not _decide(whole, [], found, []).valid
+    assert not _decide(whole, ["the digest"], complete, []).valid
+
+
+def test_a_bound_below_what_the_witness_attains_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It cannot happen while proof and witness speak of the same set; if it did, one of them would be wrong."""
+    monkeypatch.setattr(verdict, "_proved", lambda *_: arb(-39))
+    for name in ("general, moments", "sensitive, moments", "general, group_loss, kl"):
+        result = verify(honest(name))
+        if result.checked_bound is not None and result.checked_bound < 0:
+            assert not result.valid
+            assert "empty, or nearly so" in " ".join(result.reasons)
+    assert not verify(honest("general, moments")).valid
