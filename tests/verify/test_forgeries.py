@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flint import arb
+from flint import arb, ctx, fmpq
 
 from fairbound import (
     LOSSES,
@@ -33,6 +33,7 @@ from fairbound.data.loss_summary import bin_edges
 from fairbound.reporting.report_data import worst_losses
 from fairbound.sampling.discretise import drawn
 from fairbound.verify import verdict
+from fairbound.verify.duality import Case, exact
 from fairbound.verify.reading import CEILINGS, RESERVED, read_whole
 from fairbound.verify.verdict import Finding, _decide
 from tests.forging import (
@@ -575,7 +576,8 @@ def test_cells_of_more_rows_than_numbers_count() -> None:
         for part in (document["population"], document["sampling"]):
             part["weight"][0][0] = many
             part["knowledge"]["cells"][0][0] = [[0.0, 0.0, many, 0]]
-        assert not verify(mended(document)).valid
+        document["population"]["rows"] = int(sum(map(sum, document["population"]["weight"])))
+        refused(document)
 
 
 # Ratios
@@ -778,3 +780,19 @@ def test_a_bound_below_what_the_witness_attains_is_refused(monkeypatch: pytest.M
             assert not result.valid
             assert "empty, or nearly so" in " ".join(result.reasons)
     assert not verify(honest("general, moments")).valid
+
+
+def test_proofs_are_held_to_the_set_that_a_witness_may_be_in() -> None:
+    """The ball, the skews and the tolerance are wider by the leeway, in exact numbers."""
+    leeway = fmpq(1, 10**12)
+    for name in ("general, skews", "general, near base rates"):
+        document = honest(name)
+        question = document["question"]
+        with ctx.workprec(160):
+            case = Case(document["population"], question, "label", 1 - arb(question["rho"]) ** 2)
+            assert case.tau < 1 - arb(question["rho"]) ** 2 - arb(leeway) * 0.999  # balls: what is equal is not certain
+            assert case.rho > arb(question["rho"]) + arb(leeway)
+        for skew, asked in ((case.group_skew, "group_skew"), (case.label_skew, "label_skew")):
+            assert skew is None if question[asked] is None else skew == exact(question[asked]) + leeway
+        near = question["base_rate_tolerance"]
+        assert case.tolerance == (fmpq(0) if near is None else exact(near) + leeway)
