@@ -27,8 +27,6 @@ ROOT = Path(__file__).resolve().parents[1]
 NEEDED = (
     "py.typed",
     "verify/schemas/*/certificate.json",
-    "verify/schemas/*/curve.json",
-    "verify/schemas/*/metric.json",
     "reporting/templates/report.css",
     "reporting/templates/report.js",
     "datasets/demonstration/adult_predictions.csv.gz",

@@ -1,101 +1,155 @@
-"""Metrics: whether a document speaks of all that its metric is the largest (or smallest) of, and claims no more.
+"""Metrics: whether the statements of a document cover all that its metric is the largest (or smallest) of.
 
 Standard library only. The statements themselves are checked one by one; see :mod:`fairbound.verify.verdict`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import islice, permutations
+from itertools import permutations
 from typing import Any
 
-from fairbound.verify.reading import SELECTED, Whole
+from fairbound.verify.document import Document, Objective, Population
+from fairbound.verify.names import SELECTED
 from fairbound.verify.strict import canonical
+
+#: With a confidence differences of no more groups than these are shown one by one: so few are surer that way, and
+#: which way it is must not depend on the rows.
+FEW_GROUPS = 10
 
 #: Characters of a name that are repeated in what is said of each statement.
 MOST_SHOWN = 200
 
-#: Means given the group; differences, and ratios, between two groups; among the rows of the positive label or others.
-OF_GROUPS = {"group_loss": False, "selection_rate": True, "cell_loss": False}
-OF_PAIRS: dict[str, tuple[bool, list[tuple[str | None, bool]], bool]] = {
-    "group_loss_difference": (False, [(None, True)], False),
-    "demographic_parity_difference": (True, [(None, True)], False),
-    "demographic_parity_ratio": (True, [(None, True)], True),
-    "true_positive_rate_difference": (True, [("positive", True)], False),
-    "false_positive_rate_difference": (True, [("positive", False)], False),
-    "equalized_odds_difference": (True, [("positive", True), ("positive", False)], False),
+
+@dataclass(frozen=True)
+class Metric:
+    """What a metric is made of: whether it is about what is predicted; of one group, or of two; among which rows.
+
+    ``rows``: "all", those of "each" label, those of the "positive" label, of the "other" ones, or "both" of these.
+    """
+
+    selects: bool
+    pairs: bool
+    rows: str
+    ratio: bool = False
+
+
+METRICS = {
+    "group_loss": Metric(False, False, "all"),
+    "selection_rate": Metric(True, False, "all"),
+    "cell_loss": Metric(False, False, "each"),
+    "group_loss_difference": Metric(False, True, "all"),
+    "demographic_parity_difference": Metric(True, True, "all"),
+    "demographic_parity_ratio": Metric(True, True, "all", ratio=True),
+    "true_positive_rate_difference": Metric(True, True, "positive"),
+    "false_positive_rate_difference": Metric(True, True, "other"),
+    "equalized_odds_difference": Metric(True, True, "both"),
 }
 
 
-def missing_reasons(whole: Whole) -> Iterator[str]:
-    """Say what is wrong with the whole, apart from its parts."""
-    first = whole.parts[0][0]
-    population, metric = first["population"], whole.metric or {}
-    name = metric.get("name")
-    expected = _expected(name, metric.get("group"), population)
-    if expected is None:
-        yield f"the metric {str(name)[:60]!r} cannot be asked of this population"
-        return
-    made = [documents[0]["question"]["objective"] for documents in whole.parts]  # the same at every radius
-    if list(islice(expected, len(made) + 1)) != made:
-        yield "the statements are not those that the metric is made of"
-    levels = [documents[0]["question"]["confidence"] for documents in whole.parts]
-    if any((level is None) != (whole.confidence is None) for level in levels):
-        yield "a confidence is claimed of statements that know nothing of a sample, or the other way round"
-    elif whole.confidence is not None and sum(1 - Fraction(level) for level in levels) > 1 - Fraction(whole.confidence):
-        yield "the statements do not hold together at the claimed confidence"
-    worst = min if whole.lower else max
-    for number, claim in enumerate(whole.claims):
-        parts = [documents[number] for documents in whole.parts]
-        bound, attained = (worst(d["claim"][key] for d in parts) for key in ("bound", "attained"))
-        if claim["bound"] > bound if whole.lower else claim["bound"] < bound:
-            yield f"the claimed bound {claim['bound']!r} does not follow: the worst statement gives {bound!r}"
-        if claim["attained"] != attained:
-            yield f"the attained value {claim['attained']!r} is not that of any statement; the worst is {attained!r}"
+def made_of(document: Document) -> list[tuple[int, ...]] | None:
+    """Return what the metric is the worst of, each by the numbers of the statements that prove it.
 
-
-def _expected(name: Any, group: Any, population: dict[str, Any]) -> Iterator[dict[str, Any]] | None:
-    """Return the objectives that a metric is made of, of which there may be millions; None if it makes no sense."""
-    groups = range(len(population["groups"]))
-    if name not in OF_GROUPS and name not in OF_PAIRS:
-        return None
-    selects = OF_GROUPS[name] if name in OF_GROUPS else OF_PAIRS[name][0]
-    if selects and population["loss"] != SELECTED:
-        return None
-    if name in OF_PAIRS and group is not None:
-        return None
-    if name in OF_GROUPS:
-        own = canonical(group)
-        chosen = [s for s in groups if group is None or canonical(population["groups"][s]) == own]
-        labels = range(len(population["labels"])) if name == "cell_loss" else [None]
-        return (_objective(s, None, y, True, False) for y in labels for s in chosen) if chosen else None
-    _, kinds, ratio = OF_PAIRS[name]
-    label = None
-    if any(where == "positive" for where, _ in kinds):
-        names = [canonical(label) for label in population["labels"]]
-        if canonical(population["positive"]) not in names:
+    A difference is proved by itself or by what is proved of its two means. None: something is missing.
+    """
+    if document.question.metric.name == "loss":
+        return [(0,)]
+    number = {one.objective: n for n, one in enumerate(document.statements)}
+    found: list[tuple[int, ...]] = []
+    for about in _wanted(document):
+        chosen = (about,) if about in number else _halves(about)
+        if not chosen or any(one not in number for one in chosen):
             return None
-        label = names.index(canonical(population["positive"]))
-    return (
-        _objective(a, b, None if where is None else label, inside, ratio)
-        for where, inside in kinds
-        for a, b in permutations(groups, 2)
-    )
+        found.append(tuple(number[one] for one in chosen))
+    return found
 
 
-def _objective(plus: int, minus: int | None, label: int | None, inside: bool, ratio: bool) -> dict[str, Any]:
-    return {"plus": plus, "minus": minus, "label": label, "inside": inside, "ratio": ratio}
+def _halves(about: Objective | None) -> tuple[Objective, ...]:
+    """Return the two means that a difference follows from."""
+    if about is None or about.ratio or about.plus is None or about.minus is None:
+        return ()
+    return replace(about, minus=None), replace(about, plus=None)
 
 
-def describe_objective(document: dict[str, Any]) -> str:
-    """Name the groups and the label of a statement."""
-    objective, population = document["question"]["objective"], document["population"]
-    names = [_named(population["groups"], objective[key]) for key in ("plus", "minus") if objective[key] is not None]
-    said = f"group {names[0]}" if len(names) == 1 else f"groups {names[0]} and {names[1]}"
-    if objective["label"] is not None:
-        said += f", label {'' if objective['inside'] else 'not '}{_named(population['labels'], objective['label'])}"
-    return said
+def combined(made: list[tuple[int, ...]], bounds: Sequence[float | Fraction], *, ratio: bool) -> Fraction:
+    """Return what bounds of the statements prove of the metric; sums are exact."""
+    return (min if ratio else max)(sum((Fraction(bounds[n]) for n in proof), Fraction(0)) for proof in made)
+
+
+def claimable(document: Document, bounds: Sequence[Fraction]) -> Fraction | None:
+    """Return the bound of the metric that follows from those of the statements; None if some are missing."""
+    made = made_of(document)
+    ratio = any(one.objective is not None and one.objective.ratio for one in document.statements)
+    return None if made is None else combined(made, bounds, ratio=ratio)
+
+
+def missing_reasons(document: Document) -> Iterator[str]:
+    """Say what is wrong with the whole, apart from its parts."""
+    name, stated = document.question.metric.name, [one.objective for one in document.statements]
+    possible: set[Objective | None] = {None} if name == "loss" else set(_wanted(document))
+    if not possible:
+        yield f"the metric {name[:60]!r} cannot be asked of this population"
+        return
+    if document.question.confidence is None or len(document.population.groups) > FEW_GROUPS:
+        possible |= {half for one in possible for half in _halves(one)}
+    made = made_of(document)
+    if len(set(stated)) < len(stated) or not possible >= set(stated) or made is None:
+        yield "the statements are not those that the metric is made of: some are missing, others, or there twice"
+        return
+    confidence = document.question.confidence
+    if confidence is not None:
+        # As sure as if all that the metric may be made of were shown: which are, rows may decide.
+        allowed = (1 - Fraction(confidence)) / len(possible)
+        if any(1 - Fraction(one.confidence or 0) > allowed for one in document.statements):
+            yield "the statements do not hold together at the claimed confidence"
+    ratio = name != "loss" and METRICS[name].ratio
+    for point in document.points:
+        if point.claim is None:
+            continue
+        worst = combined(made, [answer.bound for answer in point.answers], ratio=ratio)
+        if point.claim.bound > worst if ratio else point.claim.bound < worst:
+            yield f"the claimed bound {point.claim.bound!r} does not follow: the worst statement gives {float(worst)!r}"
+        shown = [point.answers[proof[0]].attained for proof in made if len(proof) == 1]
+        attained = [value for value in shown if value is not None]
+        if not attained or point.claim.attained != (min if ratio else max)(attained):
+            yield f"the attained value {point.claim.attained!r} is not the worst that is shown"
+
+
+def _wanted(document: Document) -> list[Objective]:
+    """Return what the metric is the worst of: nothing if it makes no sense."""
+    asked, population = document.question.metric, document.population
+    metric = METRICS.get(asked.name)
+    if metric is None or (metric.selects and population.loss != SELECTED) or (metric.pairs and asked.group is not None):
+        return []
+    places = [] if population.positive is None else _places(population.labels, population.positive)
+    rows: dict[str, list[tuple[int | None, bool]]] = {
+        "all": [(None, True)],
+        "each": [(y, True) for y in range(len(population.labels))],
+        "positive": [(y, True) for y in places],
+        "other": [(y, False) for y in places],
+        "both": [(y, inside) for y in places for inside in (True, False)],
+    }
+    groups = _places(population.groups, asked.group)
+    ends = list(permutations(groups, 2)) if metric.pairs else [(s, None) for s in groups]
+    return [Objective(plus, minus, *row, metric.ratio) for plus, minus in ends for row in rows[metric.rows]]
+
+
+def _places(names: list[Any], chosen: Any) -> list[int]:
+    """Return the numbers of the names that are meant: all, unless one was chosen."""
+    return [n for n, name in enumerate(names) if chosen is None or canonical(name) == canonical(chosen)]
+
+
+def describe_objective(population: Population, about: Objective | None) -> str:
+    """Name the groups and the label of a statement, to stand before what is said of it."""
+    if about is None:
+        return ""
+    named = [_named(population.groups, place) for place in (about.plus, about.minus) if place is not None]
+    said = f"group {named[0]}" if len(named) == 1 else f"groups {' and '.join(named)}"
+    if about.label is not None:
+        said += f", label {'' if about.inside else 'not '}{_named(population.labels, about.label)}"
+    return f"{said}: "
 
 
 def _named(names: list[Any], number: int) -> str:

@@ -7,25 +7,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairbound.verify.looks import MOST_SEEN, is_strange, looks
-from fairbound.verify.reading import CEILINGS, Whole
+from fairbound.verify.document import Population
+from fairbound.verify.names import CEILINGS, MOST_SEEN, is_strange, looks
 
 #: More names than these are not listed.
 MOST_NAMES = 5
 
 
-def remarks(whole: Whole) -> tuple[str, ...]:
-    """Return remarks on a document, in sentences."""
-    population = whole.parts[0][0]["population"]
-    found = [remark for side in ("groups", "labels") for remark in _alike(side, population[side])]
-    for what in ("groups", "labels", "loss"):
-        names = [population[what]] if what == "loss" else population[what]
+def remarks(population: Population) -> tuple[str, ...]:
+    """Return remarks on what a document is about, in sentences."""
+    sides = {"groups": population.groups, "labels": population.labels}
+    found = [remark for side, names in sides.items() for remark in _alike(side, names)]
+    everything: dict[str, list[Any]] = {**sides, "loss": [population.loss]}
+    for what, names in everything.items():
         strange = [name for name in names if is_strange(name)]
         if strange:
             found.append(f"{what} with characters that may be taken for others: {_listed(strange)}")
-    nominal, top = CEILINGS.get(population["loss"]), population["ceiling"]
+    nominal, top = CEILINGS.get(population.loss), population.ceiling
     if nominal is not None and top is not None and top < nominal:
-        found.append(f"the loss {population['loss']} can be {nominal:g}; here it is taken to be cut off at {top!r}")
+        found.append(f"the loss {population.loss} can be {nominal:g}; here it is taken to be cut off at {top!r}")
     return tuple(found)
 
 

@@ -10,15 +10,25 @@ import math
 import random
 import struct
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from flint import arb
 
-from fairbound.verify.duality import RefusedError
-from fairbound.verify.reading import CEILINGS, TWO_VALUED
+from fairbound.verify.balls import RefusedError, float_above
+from fairbound.verify.document import (
+    Knowledge,
+    Losses,
+    Mean,
+    MeanVariance,
+    Objective,
+    Population,
+    Question,
+    Sampling,
+    Statement,
+)
+from fairbound.verify.names import CEILINGS, TWO_VALUED
 from fairbound.verify.sphere import affinity_of_classes, affinity_of_masses, budget, error_of_each, is_upper_limit
 
 #: Many-valued losses count at the edges of this many fixed bins.
@@ -47,105 +57,120 @@ Cells = frozenset[tuple[int, int]]
 
 @dataclass(frozen=True)
 class CheckedSurrogate:
-    """What the document puts in P's place, checked: statistics as in ``population``, affinity, and what was checked."""
+    """What the document puts in P's place, checked: statistics, affinity with P, and what was checked."""
 
-    population: dict[str, Any]
+    population: Population
     affinity: arb
     checks: tuple[str, ...]
 
     def least_affinity(self, rho: float) -> arb:
-        """Return the affinity with the stand-in of everything within rho of P: angles add up (section 1)."""
-        near = 1 - arb(rho) ** 2
-        sines = (1 - near) * (1 + near) * (1 - self.affinity) * (1 + self.affinity)
-        return near * self.affinity - sines.max(arb(0)).sqrt()
+        """Return the affinity with the surrogate of everything within rho of P."""
+        return least_affinity(self.affinity, rho)
 
 
-def checked_surrogate(document: dict[str, Any]) -> CheckedSurrogate:
-    """Return the stand-in if the region proves it; refuse it otherwise."""
-    population, sampling, question = document["population"], document["sampling"], document["question"]
-    _check_rows(population, question)
+def least_affinity(affinity: arb, rho: float) -> arb:
+    """Return the affinity with a surrogate of everything within rho of P: angles add up (section 1)."""
+    near = 1 - arb(rho) ** 2
+    sines = (1 - near) * (1 + near) * (1 - affinity) * (1 + affinity)
+    return near * affinity - sines.max(arb(0)).sqrt()
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """What a region is checked against: the rows, what is said of them, and the cells whose losses are subtracted."""
+
+    population: Population
+    bins: Losses
+    sampling: Sampling
+    shift: str
+    confidence: float
+    subtracted: Cells
+
+
+def checked_surrogate(population: Population, question: Question, statement: Statement) -> CheckedSurrogate | None:
+    """Return the surrogate of a statement if the region proves it; refuse it otherwise. None: P is known."""
+    sampling, confidence = statement.sampling, statement.confidence
+    if sampling is None or confidence is None:
+        return None
+    bins = _checked_rows(population, question)
     regions = {"sphere": _check_sphere, "hoeffding": _check_hoeffding}
-    if sampling["region"] not in regions:
-        raise RefusedError(f"the region {sampling['region'][:60]!r} is not known to the checker")
-    if any(_differ(sampling["weight"], population["weight"])):
-        raise RefusedError("the cells of the stand-in do not have the population's numbers of rows")
-    subtracted = _subtracted(population, question["objective"])
-    checks = regions[sampling["region"]](population, sampling, question, subtracted)
-    known = {**population, "weight": sampling["weight"], "knowledge": sampling["knowledge"]}
-    return CheckedSurrogate(known, arb(sampling["affinity"]), tuple(checks))
+    if sampling.region not in regions:
+        raise RefusedError(f"the region {sampling.region[:60]!r} is not known to the checker")
+    if sampling.weight != population.weight:
+        raise RefusedError("the cells of the surrogate do not have the population's numbers of rows")
+    subtracted = _subtracted(population, statement.objective)
+    checks = regions[sampling.region](_Sample(population, bins, sampling, question.shift, confidence, subtracted))
+    known = replace(population, weight=sampling.weight, knowledge=sampling.knowledge)
+    return CheckedSurrogate(known, arb(sampling.affinity), tuple(checks))
 
 
-def _subtracted(population: dict[str, Any], objective: dict[str, Any] | None) -> Cells:
+def _subtracted(population: Population, objective: Objective | None) -> Cells:
     """Return the cells whose losses are subtracted: what is worse there is a smaller loss."""
-    if objective is None or objective["minus"] is None:
+    if objective is None or objective.minus is None:
         return frozenset()
-    minus, label = objective["minus"], objective["label"]
-    if minus >= len(population["groups"]):
-        raise RefusedError("the objective names groups or labels that do not exist")
-    labels = range(len(population["labels"]))
-    return frozenset((minus, y) for y in labels if label is None or (y == label) == objective["inside"])
+    minus, label = objective.minus, objective.label
+    labels = range(len(population.labels))
+    return frozenset((minus, y) for y in labels if label is None or (y == label) == objective.inside)
 
 
-def _differ(first: list[list[Any]], second: list[list[Any]]) -> list[bool]:
-    return [a != b for one, other in zip(first, second, strict=True) for a, b in zip(one, other, strict=True)]
-
-
-def _check_rows(population: dict[str, Any], question: dict[str, Any]) -> None:
+def _checked_rows(population: Population, question: Question) -> Losses:
     """Refuse what is not a sample of independent rows with bounded losses."""
-    if population["weighted"]:
+    known = population.knowledge
+    if population.weighted:
         raise RefusedError("a confidence needs rows without weights")
-    if population["rows"] is None or population["knowledge"]["kind"] != "losses":
+    if population.rows is None or not isinstance(known, Losses):
         raise RefusedError("a confidence needs the rows themselves, not moments")
-    if not (population["ceiling"] or 0) > 0:
+    if not (population.ceiling or 0) > 0:
         raise RefusedError("a confidence needs a finite ceiling of the loss")
-    if question["support"] != "any" or question["empty_cells"] != "ceiling":
+    if question.support != "any" or question.empty_cells != "ceiling":
         raise RefusedError("a confidence needs support 'any', and the ceiling for empty cells")
-    for row, cells in zip(population["weight"], population["knowledge"]["cells"], strict=True):
+    for row, cells in zip(population.weight, known.cells, strict=True):
         for weight, bins in zip(row, cells, strict=True):
             if any(int(b[2]) != b[2] for b in bins) or sum(int(b[2]) for b in bins) != weight:
                 raise RefusedError("a confidence needs whole numbers of rows in all bins and cells")
             if weight > MOST_ROWS:
                 raise RefusedError(f"a confidence needs cells of at most {MOST_ROWS} rows")
-    if sum(map(sum, population["weight"])) != population["rows"]:
+    if sum(map(sum, population.weight)) != population.rows:
         raise RefusedError("the numbers of rows of the cells do not add up to the number of rows")
+    return known
 
 
-def _check_sphere(
-    population: dict[str, Any], sampling: dict[str, Any], question: dict[str, Any], subtracted: Cells
-) -> list[str]:
+def _check_sphere(sample: _Sample) -> list[str]:
     """Check sections 2 to 5."""
-    losses, counts = sampling["losses"], sampling["counts"]
-    if counts is None:
+    population, sampling, subtracted = sample.population, sample.sampling, sample.subtracted
+    losses, counts, top = sampling.losses, sampling.counts, population.ceiling or 0.0
+    if counts is None or losses is None:
         raise RefusedError("the region 'sphere' needs the counts")
     intervals = len(losses) - 1
-    if losses != _values(population["ceiling"], intervals):
+    if losses != _values(top, intervals):
         raise RefusedError("the rounded losses are not equally spaced")
-    if counts != recount(population, losses, sampling["seed"], subtracted):
+    if counts != recount(sample.bins, top, population.loss, losses, sampling.seed, subtracted):
         raise RefusedError("the counts are not those of the population's rows, rounded with this seed")
-    error = 1 - arb(question["confidence"])
+    error = 1 - arb(sample.confidence)
     by_cell = [
         cell[::-1] if (s, y) in subtracted else cell for s, row in enumerate(counts) for y, cell in enumerate(row)
     ]  # the worst value last
-    if question["shift"] == "sensitive":
-        proved = _check_means(by_cell, losses, sampling["knowledge"], error, subtracted)
+    if sample.shift == "sensitive":
+        proved = _check_means(by_cell, losses, sampling.knowledge, error, subtracted)
     else:
-        _check_counted(counts, losses, sampling["knowledge"])
+        _check_counted(counts, losses, sampling.knowledge)
         proved = affinity_of_classes(by_cell, error)
-    _check_affinity(sampling["affinity"], proved)
-    rounded = "" if sampling["seed"] is None else f", rounded at random with seed {sampling['seed']}"
+    _check_affinity(sampling.affinity, proved)
+    rounded = "" if sampling.seed is None else f", rounded at random with seed {sampling.seed}"
+    rows = int(population.rows or 0)
     checks = [
-        f"the confidence region 'sphere' at confidence {question['confidence']!r}: {population['rows']} rows recounted "
+        f"the confidence region 'sphere' at confidence {sample.confidence!r}: {rows} rows recounted "
         f"in {len(by_cell)} cells and {len(losses)} losses{rounded}, and what their exact binomial tails say of P"
     ]
-    usual = 1 if population["loss"] in TWO_VALUED else max(2, round(0.8 * population["rows"] ** 0.2))
-    if sampling["seed"] is not None and population["loss"] not in CEILINGS:
+    usual = 1 if population.loss in TWO_VALUED else max(2, round(0.8 * rows**0.2))
+    if sampling.seed is not None and population.loss not in CEILINGS:
         checks.append(
-            f"the ceiling {population['ceiling']!r}, on which the rounding depends, is valid only if it was chosen "
+            f"the ceiling {top!r}, on which the rounding depends, is valid only if it was chosen "
             "without looking at the rows"
         )
-    if intervals != usual or sampling["seed"]:
+    if intervals != usual or sampling.seed:
         checks.append(
-            f"not the usual rounding ({usual} intervals, seed 0): {intervals} intervals and seed {sampling['seed']!r} "
+            f"not the usual rounding ({usual} intervals, seed 0): {intervals} intervals and seed {sampling.seed!r} "
             "are valid only if they were chosen without looking at the rows"
         )
     return checks
@@ -156,19 +181,19 @@ def _values(ceiling: float, intervals: int) -> list[float]:
 
 
 def recount(
-    population: dict[str, Any], losses: list[float], seed: int | None, subtracted: Cells = frozenset()
+    known: Losses, top: float, loss_name: str, losses: list[float], seed: int | None, subtracted: Cells = frozenset()
 ) -> list[list[list[int]]]:
     """Count the rows by cell and rounded loss: every row anew, in an order that the rows alone decide (section 2)."""
-    top, many = float(population["ceiling"]), population["loss"] not in TWO_VALUED
+    many = loss_name not in TWO_VALUED
     edges = _edges(top) if many else [0.0, 0.0, top]
     cells: dict[tuple[int, int], dict[int, int]] = {}
-    for s, row in enumerate(population["knowledge"]["cells"]):
+    for s, row in enumerate(known.cells):
         for y, bins in enumerate(row):
             for low, high, weight, share in bins:
                 number = _bin(edges, low, high, share) if many else int(high > 0)
                 held = cells.setdefault((s, y), {})
                 held[number] = held.get(number, 0) + int(weight)
-    counts = [[[0] * len(losses) for _ in row] for row in population["knowledge"]["cells"]]
+    counts = [[[0] * len(losses) for _ in row] for row in known.cells]
     packed = {cell: b"".join(struct.pack("<qq", *pair) for pair in sorted(cells[cell].items())) for cell in cells}
     content = b"".join(hashlib.sha256(part).digest() for part in sorted(packed.values()))
     key = hashlib.sha256(f"{seed},{len(losses) - 1};".encode() + content).digest()
@@ -221,46 +246,38 @@ def _edge(edges: list[float], number: int, *, lower: bool) -> float:
     return max(edges[number] - allowed, 0.0) if lower else min(edges[number + 1] + allowed, edges[-1])
 
 
-def _check_counted(counts: list[list[list[int]]], losses: list[float], knowledge: dict[str, Any]) -> None:
-    """Under general shifting the stand-in is the sample of rounded losses itself."""
+def _check_counted(counts: list[list[list[int]]], losses: list[float], known: Knowledge) -> None:
+    """Under general shifting the surrogate is the sample of rounded losses itself."""
     cells = [
         [[[value, value, count, 0] for value, count in zip(losses, cell, strict=True) if count] for cell in row]
         for row in counts
     ]
-    if knowledge["kind"] != "losses" or knowledge["cells"] != cells:
-        raise RefusedError("the losses of the stand-in are not the counted ones")
+    if not isinstance(known, Losses) or known.cells != cells:
+        raise RefusedError("the losses of the surrogate are not the counted ones")
 
 
-def _check_means(
-    counts: list[list[int]], losses: list[float], knowledge: dict[str, Any], error: arb, subtracted: Cells
-) -> arb:
-    """Under sensitive shifting the stand-in has limits of the means; return the affinity of the masses.
+def _check_means(counts: list[list[int]], losses: list[float], known: Knowledge, error: arb, subtracted: Cells) -> arb:
+    """Under sensitive shifting the surrogate has limits of the means; return the affinity of the masses.
 
     The limits are upper ones; where losses are subtracted, upper ones of the mirrored losses, as the counts are.
     """
-    if knowledge["kind"] != "mean":
-        raise RefusedError("under sensitive shifting the stand-in is made of means")
+    if not isinstance(known, Mean):
+        raise RefusedError("under sensitive shifting the surrogate is made of means")
     for_masses = error * MASS_PART / WHOLE
     each = error_of_each((error - for_masses) / (1 - for_masses), len(counts))
     x = budget(each, 0, len(losses) - 1)
-    means = [mean for row in knowledge["mean"] for mean in row]
+    means = [mean for row in known.mean for mean in row]
     top = Fraction(losses[-1])
-    mirrored = [_rounded_up(top - Fraction(loss)) for loss in reversed(losses)]
+    mirrored = [float_above(top - Fraction(loss)) for loss in reversed(losses)]
     for number, (cell, mean) in enumerate(zip(counts, means, strict=True)):
-        place = divmod(number, len(knowledge["mean"][0]))
+        place = divmod(number, len(known.mean[0]))
         if place in subtracted:
-            limited = is_upper_limit(-_rounded_up(Fraction(mean) - top), cell, mirrored, each, x)
+            limited = is_upper_limit(-float_above(Fraction(mean) - top), cell, mirrored, each, x)
         else:
             limited = is_upper_limit(mean, cell, losses, each, x)
         if not limited:
             raise RefusedError(_beyond("mean loss of", place, mean, subtracted))
     return affinity_of_masses([sum(cell) for cell in counts], for_masses)
-
-
-def _rounded_up(value: Fraction) -> float:
-    """Return the least float that is not below a number."""
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
 def _beyond(what: str, place: tuple[int, int], claimed: float, subtracted: Cells) -> str:
@@ -275,22 +292,21 @@ def _check_affinity(claimed: float, proved: arb) -> None:
         )
 
 
-def _check_hoeffding(
-    population: dict[str, Any], sampling: dict[str, Any], question: dict[str, Any], subtracted: Cells
-) -> list[str]:
+def _check_hoeffding(sample: _Sample) -> list[str]:
     """Check section 6; where losses are subtracted, for the mirrored ones, whose variance is the same."""
-    known, top = sampling["knowledge"], arb(population["ceiling"])
-    only_means = question["shift"] == "sensitive" or population["loss"] in TWO_VALUED
-    if known["kind"] != ("mean" if only_means else "mean_variance"):
-        raise RefusedError("the moments of the stand-in are not those that the region 'hoeffding' speaks of")
-    rows = [int(weight) for row in population["weight"] for weight in row]
+    population, known, subtracted = sample.population, sample.sampling.knowledge, sample.subtracted
+    top = arb(population.ceiling or 0.0)
+    only_means = sample.shift == "sensitive" or population.loss in TWO_VALUED
+    if not isinstance(known, Mean if only_means else MeanVariance):
+        raise RefusedError("the moments of the surrogate are not those that the region 'hoeffding' speaks of")
+    rows = [int(weight) for row in population.weight for weight in row]
     statements = (3 if only_means else 4) * len(rows)
-    log = (statements / (1 - arb(question["confidence"]))).log()
-    flat = [bins for row in population["knowledge"]["cells"] for bins in row]
-    means = [mean for row in known["mean"] for mean in row]
-    variances = [] if only_means else [variance for row in known["variance"] for variance in row]
+    log = (statements / (1 - arb(sample.confidence))).log()
+    flat = [bins for row in sample.bins.cells for bins in row]
+    means = [mean for row in known.mean for mean in row]
+    variances = [v for row in known.variance for v in row] if isinstance(known, MeanVariance) else []
     for number, (m, bins) in enumerate(zip(rows, flat, strict=True)):
-        place = divmod(number, len(known["mean"][0]))
+        place = divmod(number, len(known.mean[0]))
         mean, square = _moments(bins, m)
         claimed = arb(means[number])
         if place in subtracted:
@@ -307,11 +323,11 @@ def _check_hoeffding(
             enough = variance >= ((square * m / (m - 1)).sqrt() + top * (2 * log / (m - 1)).sqrt()) ** 2
         if not enough:
             raise RefusedError(_beyond("variance in", place, variances[number], subtracted))
-    _check_affinity(sampling["affinity"], _box_affinity(rows, (log / (2 * sum(rows))).sqrt()))
+    _check_affinity(sample.sampling.affinity, _box_affinity(rows, (log / (2 * sum(rows))).sqrt()))
     what = "mean loss" if only_means else "mean and variance of the loss"
     return [
-        f"the confidence region 'hoeffding' at confidence {question['confidence']!r}: limits of mass and {what} in "
-        f"{len(rows)} cells, recomputed from {population['rows']} rows"
+        f"the confidence region 'hoeffding' at confidence {sample.confidence!r}: limits of mass and {what} in "
+        f"{len(rows)} cells, recomputed from {sum(rows)} rows"
     ]
 
 

@@ -1,4 +1,4 @@
-"""Strict JSON: limited in size and depth, no key twice, finite numbers; and what an entry may look like.
+"""Strict JSON, limited in size and depth, and values read by their type: complete, and nothing more.
 
 Standard library only; no code from a document is ever run.
 """
@@ -8,32 +8,61 @@ from __future__ import annotations
 import json
 import math
 import re
+import struct
 from collections.abc import Callable
-from typing import Any, NoReturn
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 #: Limits on what is read at all.
 MOST_CHARACTERS = 32_000_000
 MOST_DEPTH = 12
-LARGEST_NUMBER = 1e100
-#: Parts of a name: names are repeated in what is said of them.
-MOST_PARTS = 100
 
+#: Parts of a name, and characters of each: names are repeated in what is said of them.
+MOST_PARTS = 100
+LONGEST_PART = 10_000
 
 #: Texts, of which nothing is looked at, or brackets. Nothing that was read is read again: the time is linear.
 _TEXTS_AND_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
-
-#: Made once: names are many, and to make it takes longer than to write one of them.
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+Read = TypeVar("Read")
 
 
 class MalformedError(ValueError):
     """The document is not a certificate; the message says where and why."""
 
+    def __init__(self, why: str, where: str = "") -> None:
+        super().__init__(f"{where} {why}" if where else why)
+        self.why, self.where = why, where
+
+    def within(self, where: str) -> Self:
+        """Return the same, seen from outside."""
+        joint = "" if not self.where or self.where.startswith("[") else "."
+        return type(self)(self.why, f"{where}{joint}{self.where}")
+
+
+@dataclass(frozen=True)
+class Within:
+    """A range: of numbers, or of the length of a text or a list."""
+
+    low: float
+    high: float
+
+
+class Name:
+    """The name of a group or a label: a text, a number, a truth value, or a list of these."""
+
 
 def canonical(value: Any) -> str:
-    """Return the one text of a JSON value that digests are taken of."""
-    return _CANONICAL.encode(value)
+    """Return the one text of a JSON value that digests are taken of: keys in order, numbers as the doubles they are."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(key)}:{canonical(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(canonical, value)) + "]"
+    if isinstance(value, float) or type(value) is int:
+        return struct.pack(">d", value + 0.0).hex()  # minus zero is zero
+    return json.dumps(value)
 
 
 def parse(text: str | bytes) -> Any:
@@ -72,85 +101,160 @@ def _no_constants(name: str) -> NoReturn:
     raise MalformedError(f"{name} is not a number that a certificate can hold")
 
 
-def an_object(value: Any, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
-    """Return an object that has these keys and no others."""
-    if not isinstance(value, dict):
-        raise MalformedError(f"{where} must be an object")
-    missing = [key for key in keys if key not in value]
-    extra = [str(key)[:60] for key in value if key not in keys]
-    if missing:
-        raise MalformedError(f"{where} lacks {', '.join(missing)}")
-    if extra:
-        raise MalformedError(f"{where} has unknown entries: {', '.join(extra[:10])}")
+def read(kind: type[Read], value: Any) -> Read:
+    """Return a value as what its type describes; refuse it if it is anything else."""
+    found: Read = _reader(cast("Any", kind))(value)
+    return found
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """Make the function that reads values of a type."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _limited(arguments[0], arguments[1])
+    if origin in {Union, UnionType}:
+        return _either(arguments)
+    if origin is Literal:
+        return lambda value: _word(value, arguments)
+    if origin is list:
+        return _list(_reader(arguments[0]))
+    if is_dataclass(kind):
+        return _object(kind)
+    return {bool: _truth, Name: _name}[kind]
+
+
+def _limited(kind: Any, limit: Within) -> Callable[[Any], Any]:
+    """Read a number in a range, or a text or list of limited length."""
+    low, high = limit.low, limit.high
+    if kind is float:
+
+        def number(value: Any) -> float:
+            if type(value) is not float:
+                if type(value) is not int or abs(value) > high or float(value) != value:
+                    raise MalformedError("must be a number" if type(value) is not int else f"is not {_range(limit)}")
+                value = float(value)
+            if not low <= value <= high:
+                raise MalformedError(f"is out of range {_range(limit)}")
+            return value
+
+        return number
+    if kind is int:
+
+        def count(value: Any) -> int:
+            if type(value) is not int or not low <= value <= high:
+                raise MalformedError(f"must be a whole number {_range(limit)}")
+            return value
+
+        return count
+    inner = _text if kind is str else _reader(kind)
+
+    def sized(value: Any) -> Any:
+        found = inner(value)
+        if not low <= len(found) <= high:
+            raise MalformedError(f"must have a length {_range(limit)}, not {len(found)}")
+        return found
+
+    return sized
+
+
+def _range(limit: Within) -> str:
+    return f"from {limit.low:g} to {limit.high:g}"
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise MalformedError("must be a text")
     return value
 
 
-def a_number(value: Any, where: str, *, low: float = -LARGEST_NUMBER, high: float = LARGEST_NUMBER) -> None:
-    """Accept a finite number in a range."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise MalformedError(f"{where} must be a number")
-    if not (low <= value <= high) or (isinstance(value, float) and not math.isfinite(value)):
-        raise MalformedError(f"{where} is out of range [{low:g}, {high:g}]")
-
-
-def a_count(value: Any, where: str, *, most: int = 2**53) -> None:
-    """Accept a whole number that is not negative."""
-    if type(value) is not int or not 0 <= value <= most:
-        raise MalformedError(f"{where} must be a whole number from 0 to {most}")
-
-
-def a_truth(value: Any, where: str) -> None:
-    """Accept true or false."""
+def _truth(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise MalformedError(f"{where} must be true or false")
+        raise MalformedError("must be true or false")
+    return value
 
 
-def a_list(value: Any, where: str, length: int | None, item: Callable[[Any, str], None]) -> None:
-    """Accept a list, perhaps of a given length, of such items."""
-    if not isinstance(value, list):
-        raise MalformedError(f"{where} must be a list")
-    if length is not None and len(value) != length:
-        raise MalformedError(f"{where} must have {length} entries, not {len(value)}")
-    for index, entry in enumerate(value):
-        item(entry, f"{where}[{index}]")
-
-
-def a_table(value: Any, where: str, shape: tuple[int, int], item: Callable[[Any, str], None]) -> None:
-    """Accept a list of lists of a given shape."""
-    a_list(value, where, shape[0], lambda row, at: a_list(row, at, shape[1], item))
-
-
-def an_amount(value: Any, where: str) -> None:
-    """Accept a number that is not negative."""
-    a_number(value, where, low=0.0)
-
-
-def a_word(value: Any, where: str, allowed: tuple[str, ...]) -> None:
-    """Accept one of the words."""
+def _word(value: Any, allowed: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in allowed:
-        raise MalformedError(f"{where} must be one of {', '.join(allowed)}")
+        raise MalformedError(f"must be {'one of ' if len(allowed) > 1 else ''}{', '.join(allowed)}")
+    return value
 
 
-def a_text(value: Any, where: str) -> None:
-    """Accept a text of limited length."""
-    if not isinstance(value, str) or len(value) > 10_000:
-        raise MalformedError(f"{where} must be a text of at most 10,000 characters")
-
-
-def a_name(value: Any, where: str) -> None:
-    """Accept the name of a group or a label."""
+def _name(value: Any) -> Any:
     parts = value if isinstance(value, list) else [value]
     if not 0 < len(parts) <= MOST_PARTS or any(not isinstance(part, str | int | float | bool) for part in parts):
         raise MalformedError(
-            f"{where} must be a name: a text, a number, a truth value, or a list of at most {MOST_PARTS} of these"
+            f"must be a name: a text, a number, a truth value, or a list of at most {MOST_PARTS} of these"
         )
     for part in parts:
         if isinstance(part, str):
-            a_text(part, where)
-        else:
-            a_number(float(part) if isinstance(part, bool) else part, where)
+            if len(part) > LONGEST_PART:
+                raise MalformedError(f"must be a name of at most {LONGEST_PART} characters")
+        elif not abs(part) <= 1e100 or (type(part) is int and float(part) != part) or not math.isfinite(part):
+            raise MalformedError("must be a name: a number there is too large, or no double")
+    return value
 
 
-def optional(item: Callable[[Any, str], None]) -> Callable[[Any, str], None]:
-    """Accept null too."""
-    return lambda value, where: None if value is None else item(value, where)
+def _list(item: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
+    def entries(value: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise MalformedError("must be a list")
+        found: list[Any] = []
+        try:
+            for entry in value:
+                found.append(item(entry))
+        except MalformedError as error:
+            raise error.within(f"[{len(found)}]") from None
+        return found
+
+    return entries
+
+
+def _either(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
+    """Read null, or what the others describe: one type, or objects that say in their first entry what they are."""
+    others = [kind for kind in kinds if kind is not NoneType]
+    if len(others) == 1:
+        only = _reader(others[0])
+        return lambda value: None if value is None else only(value)
+    by_tag = {_tag(kind)[1]: _reader(kind) for kind in others}
+    key = _tag(others[0])[0]
+
+    def chosen(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise MalformedError("must be an object")
+        tag = value.get(key)
+        if not isinstance(tag, str) or tag not in by_tag:
+            raise MalformedError(f"must be one of {', '.join(by_tag)}", key)
+        return by_tag[tag](value)
+
+    return chosen
+
+
+def _tag(kind: Any) -> tuple[str, str]:
+    """Return the first entry of an object, and what it is."""
+    first = fields(kind)[0].name
+    return first, get_args(get_type_hints(kind)[first])[0]
+
+
+def _object(kind: Any) -> Callable[[Any], Any]:
+    hints = get_type_hints(kind, include_extras=True)
+    readers = {field.name: _reader(hints[field.name]) for field in fields(kind)}
+
+    def entries(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise MalformedError("must be an object")
+        missing = [key for key in readers if key not in value]
+        extra = [str(key)[:60] for key in value if key not in readers]
+        if missing:
+            raise MalformedError(f"lacks {', '.join(missing)}")
+        if extra:
+            raise MalformedError(f"has unknown entries: {', '.join(extra[:10])}")
+        found = {}
+        for key, reader in readers.items():
+            try:
+                found[key] = reader(value[key])
+            except MalformedError as error:
+                raise error.within(key) from None
+        return kind(**found)
+
+    return entries

@@ -6,9 +6,9 @@ largest of what a document can make of them counts.
 
 from __future__ import annotations
 
-from typing import Any
-
-from fairbound.verify.reading import TWO_VALUED, Whole
+from fairbound.verify.document import Answer, Document, Knowledge, Losses, Proof, Statement, Tilted
+from fairbound.verify.metric import METRICS
+from fairbound.verify.names import TWO_VALUED
 from fairbound.verify.sampling import MOST_DRAWS
 from fairbound.verify.sphere import EXACT_ROWS, SLABS
 
@@ -16,27 +16,17 @@ from fairbound.verify.sphere import EXACT_ROWS, SLABS
 MOST_WORK, PATIENT_WORK = 3_500_000, 240_000_000
 UNIT_SECONDS = 1e-6
 
-#: To begin with, for a certificate; to put a cell, a bin and a coefficient of a limit into exact numbers, and to check
-#: a witness there.
-BEGIN, CELL, BIN, LIMIT = 50.0, 12.0, 7.0, 5.0
+#: To begin with, for a statement at a radius; to put a cell, a bin and a coefficient of a limit into exact numbers, and
+#: to check a witness there; and to look for a comparison among the statements.
+BEGIN, CELL, BIN, LIMIT, PAIR = 50.0, 18.0, 10.0, 5.0, 12.0
 
-#: What statements of a metric cost more than the loss of all: values are added, subtracted, or do not count.
-COMPARED = 1.4
-
-#: At every corner of a piece: a cell, and an atom of it, by kind of proof.
-AT_CELL = 0.55
-AT_ATOM = {
-    "conditional": 0.55,
-    "rates_means": 0.55,
-    "rates": 1.6,
-    "divergence_partition": 1.8,
-    "mean_partition": 1.8,
-    "difference_partition": 3.2,
-}
+#: At every corner of a piece: a cell, and an atom of it, by form and divergence.
+AT_CELL = {"T": 2.5, "F": 2.0}
+AT_ATOM = {"T": 3.5, "F": 6.0}
 
 #: For every piece: to begin with; a coordinate of a corner, which may be a long fraction; a coefficient of a limit; a
 #: share that is limited by a skew.
-AT_PIECE, AT_CORNER, AT_LIMIT, AT_SHARE = 12.0, 1.2, 0.8, 5.0
+AT_PIECE, AT_CORNER, AT_LIMIT, AT_SHARE = 25.0, 2.0, 0.8, 5.0
 
 #: In a sample: a class or a branch in each slab, a step of the way to it, a class in the search for the budget, a
 #: random number, an exact binomial tail and a row of it.
@@ -49,57 +39,69 @@ def seconds(work: float) -> str:
     return f"about {time:.0f} seconds" if time < 120 else f"about {time / 60:.0f} minutes"
 
 
-def work_of(whole: Whole) -> float:
-    """Return about how much work it is to check a whole document."""
-    population = whole.parts[0][0]["population"]  # the same in all parts
-    bins = [b for row in population["knowledge"].get("cells", []) for cell in row for b in cell]
-    rows = 0.0 if population["loss"] in TWO_VALUED else sum(b[2] for b in bins)
-    work = 0.0
-    for documents in whole.parts:
-        work += _sampling(documents[0], len(bins), min(rows, MOST_DRAWS))
-        known = (documents[0]["sampling"] or population)["knowledge"]
-        inside = sum(len(cell) for row in known.get("cells", []) for cell in row)
-        work += sum(_one(document, inside) for document in documents)
+def work_of(document: Document) -> float:
+    """Return about how much work it is to check a document."""
+    population, known = document.population, document.population.knowledge
+    bins = _bins(known)
+    rows = 0.0
+    if isinstance(known, Losses) and population.loss not in TWO_VALUED:
+        rows = sum(b[2] for row in known.cells for cell in row for b in cell)
+    points = [point for point in document.points if point.claim is not None]
+    asked = METRICS.get(document.question.metric.name)
+    pairs = 2 * len(population.groups) ** 2 if asked is not None and asked.pairs else 0
+    work = PAIR * pairs * len(points)
+    for number, statement in enumerate(document.statements):
+        inside = bins
+        if statement.sampling is not None:
+            work += _sampling(document, statement, bins, min(rows, MOST_DRAWS))
+            inside = _bins(statement.sampling.knowledge)
+        work += sum(_answer(document, point.answers[number], inside) for point in points)
     return work
 
 
-def _one(document: dict[str, Any], bins: int) -> float:
-    """Return the work of a proof and a witness; ``bins`` are those of the stand-in, if there is one."""
-    proof, population, question = document["proof"], document["population"], document["question"]
-    groups, labels = len(population["groups"]), len(population["labels"])
+def _bins(known: Knowledge) -> int:
+    return sum(len(cell) for row in known.cells for cell in row) if isinstance(known, Losses) else 0
+
+
+def _answer(document: Document, answer: Answer, bins: int) -> float:
+    """Return the work of a proof and a witness."""
+    question = document.question
+    groups, labels = len(document.population.groups), len(document.population.labels)
     cells = groups * labels
-    atoms = cells if question["shift"] == "sensitive" else 2 * max(cells, bins)
-    sides = (question[key] for key in ("group_limits", "label_limits"))
-    limits = sum(len(row) for side in sides if side is not None for row in side["rows"])
-    skewed = (question["group_skew"] is not None) * groups + (question["label_skew"] is not None) * labels
-    shares = AT_LIMIT * limits + AT_SHARE * skewed
+    atoms = cells if question.shift == "sensitive" else 2 * max(cells, bins)
+    sides = (question.group_limits, groups), (question.label_limits, labels)
+    limits = sum(len(side.most) * size for side, size in sides)
+    skewed = sum(size for side, size in sides if side.skew is not None)
     build = BEGIN + CELL * cells + BIN * bins + LIMIT * limits
-    if question["objective"] is not None:
-        build *= 2 * COMPARED if question["objective"]["ratio"] else COMPARED  # for the bound, and what is attained
-    once = AT_CELL * cells + AT_ATOM.get(proof["kind"], 0.35) * atoms
-    if proof["kind"] in {"tangent", "divergence_single", "mean_single"}:
-        return build + 2 * once + shares
-    if proof["kind"] in {"conditional", "rates_means"}:
-        return build + (AT_PIECE + once + shares) * sum(map(len, proof["theta"]))
-    corners = len(proof["floors"])
-    leaf = AT_PIECE + corners * (once + AT_CORNER * corners) + shares
-    return build + len(proof["leaves"]) * leaf + len(proof["splits"]) * corners * AT_CORNER
+    ratio = document.statements[0].objective is not None and document.statements[0].objective.ratio
+    build *= 2 if ratio else 1  # for the bound, and what is attained
+    return build + _proof(answer.proof, cells, atoms, AT_LIMIT * limits + AT_SHARE * skewed)
 
 
-def _sampling(document: dict[str, Any], bins: int, draws: float) -> float:
+def _proof(proof: Proof, cells: int, atoms: int, shares: float) -> float:
+    corners = len(proof.floors)
+    work = len(proof.splits) * corners * AT_CORNER
+    for leaf in proof.leaves:
+        once = AT_CELL[leaf.form] * cells + AT_ATOM[leaf.form] * atoms
+        # Sums of form F know each share by itself: at the corners of the whole simplex it has two values.
+        often = corners if isinstance(leaf, Tilted) or len(proof.leaves) > 1 else min(corners, 2)
+        work += AT_PIECE + often * once + corners * (corners * AT_CORNER + shares)
+    return work
+
+
+def _sampling(document: Document, statement: Statement, bins: int, draws: float) -> float:
     """Return the work of counting rows and recomputing a confidence region."""
-    sampling, population = document["sampling"], document["population"]
+    sampling, population = statement.sampling, document.population
     if sampling is None:
         return 0.0
-    cells = len(population["groups"]) * len(population["labels"])
+    cells = len(population.groups) * len(population.labels)
     counting = 30.0 * cells + 6.0 * bins
-    if sampling["counts"] is None:
+    if sampling.counts is None or sampling.losses is None:
         return counting
-    classes = cells * len(sampling["losses"])
+    classes = cells * len(sampling.losses)
     counting += AT_DRAW * draws + AT_CLASS * classes
-    slabs = SLABS if document["question"]["shift"] == "general" else 1
     tree = cells * (AT_NODE + AT_STEP * cells.bit_length())
-    if slabs > 1:
-        return counting + slabs * (AT_NODE * classes + tree)
-    tails = sum(AT_TAIL + AT_ROOT * min(EXACT_ROWS, sum(cell)) ** 0.5 for row in sampling["counts"] for cell in row)
+    if document.question.shift == "general":
+        return counting + SLABS * (AT_NODE * classes + tree)
+    tails = sum(AT_TAIL + AT_ROOT * min(EXACT_ROWS, sum(cell)) ** 0.5 for row in sampling.counts for cell in row)
     return counting + AT_NODE * classes + tree + tails

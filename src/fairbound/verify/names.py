@@ -1,12 +1,33 @@
-"""What people see of a name: two names that look alike may be taken for one another.
+"""Names of losses: what they say of the values, and what people see of a name.
 
-Standard library only.
+Standard library only. Whoever reads a name relies on it; and two names that look alike may be taken for one another.
 """
 
 from __future__ import annotations
 
 import unicodedata
 from typing import Any
+
+#: The name of the value that is 1 where the model predicts ``positive``, and else 0.
+SELECTED = "selected"
+
+#: Names that say what the values are: of these there is nothing but 0 and 1, and of those nothing above.
+TWO_VALUED = ("zero_one", SELECTED)
+CEILINGS = {"zero_one": 1.0, SELECTED: 1.0, "brier": 1.0, "jsd": 1.0, "absolute": 1.0}
+
+#: Names that a reader takes for one of these: no other loss may look like one.
+OURS = (*CEILINGS, "cross_entropy")
+RESERVED = (
+    *OURS,
+    "error rate",
+    "Brier loss",
+    "Jensen-Shannon loss",
+    "absolute loss",
+    "zero_one loss",
+    "0-1 loss",
+    "0/1 loss",
+    "selection rate",
+)
 
 #: Categories of characters that show nothing, and those that show nothing although their category says otherwise.
 _INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs"}

@@ -1,0 +1,258 @@
+"""What a document says: its one description, from which the reader, the writer and the JSON schema are made.
+
+Standard library only. A document answers one question about one population: at each radius, for each statement that
+its metric is made of, a bound with its proof and, where one was found, a worst case. What the entries mean stands in
+docs/specification.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from fairbound.verify.strict import Name, Within
+
+FORMAT: Literal["fairbound-certificate"] = "fairbound-certificate"
+VERSION: Literal["2.0.0"] = "2.0.0"
+
+LARGEST_NUMBER = 1e100
+LARGEST_RADIUS = 1e9
+
+Number = Annotated[float, Within(-LARGEST_NUMBER, LARGEST_NUMBER)]
+Amount = Annotated[float, Within(0, LARGEST_NUMBER)]
+Share = Annotated[float, Within(0, 1)]
+Radius = Annotated[float, Within(0, LARGEST_RADIUS)]
+Count = Annotated[int, Within(0, 2**53)]
+Seed = Annotated[int, Within(0, 2**64)]
+Text = Annotated[str, Within(0, 10_000)]
+
+#: Limits are scaled, so that their coefficients are of ordinary size.
+Coefficient = Annotated[float, Within(-2, 2)]
+
+#: A loss, or a bin of losses: lower end, upper end, weight, and the share of the upper end that keeps the mean.
+Bin = Annotated[list[Amount], Within(4, 4)]
+
+#: How a piece is cut: two of its corners, and where between them the new corner lies (0 the first, 1 the second).
+Split = Annotated[list[Amount], Within(3, 3)]
+
+Divergence = Literal["hellinger", "total_variation", "kl", "chi_squared"]
+
+
+@dataclass(frozen=True)
+class Losses:
+    """All losses of the cells, in bins; ``rows`` is the largest number of rows that went into one of them."""
+
+    kind: Literal["losses"]
+    cells: list[list[list[Bin]]]
+    rows: Amount
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean loss of the cells."""
+
+    kind: Literal["mean"]
+    mean: list[list[Amount]]
+
+
+@dataclass(frozen=True)
+class MeanVariance:
+    """Mean and variance of the loss in the cells."""
+
+    kind: Literal["mean_variance"]
+    mean: list[list[Amount]]
+    variance: list[list[Amount]]
+
+
+Knowledge = Losses | Mean | MeanVariance
+
+
+@dataclass(frozen=True)
+class Population:
+    """What is known of the data: weights of the cells, groups by labels, and their losses."""
+
+    groups: list[Name]
+    labels: list[Name]
+    ceiling: Amount | None
+    rows: Amount | None
+    excluded_rows: Count
+    weighted: bool
+    loss: Text
+    positive: Name | None
+    weight: list[list[Amount]]
+    knowledge: Knowledge
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits on shares: how much two of them may differ, and that the product with each row is at most so much."""
+
+    skew: Share | None
+    rows: list[list[Coefficient]]
+    most: list[Coefficient]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is bounded, and of which group if one was chosen."""
+
+    name: Text
+    group: Name | None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: all but the radius. ``tol`` is the gap that was aimed at."""
+
+    metric: Metric
+    shift: Literal["general", "sensitive"]
+    support: Literal["any", "observed"]
+    empty_cells: Literal["refuse", "ceiling"]
+    divergence: Divergence
+    fair: bool
+    base_rate_tolerance: Share | None
+    group_limits: Limits
+    label_limits: Limits
+    confidence: Share | None
+    tol: Amount
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A mean given a group, or how two differ: ``plus`` minus ``minus``, either of which may be missing.
+
+    With a ``label``, among the rows that have it (or, unless ``inside``, among the others). A ``ratio`` is the mean of
+    ``minus`` divided by that of ``plus``.
+    """
+
+    plus: Count | None
+    minus: Count | None
+    label: Count | None
+    inside: bool
+    ratio: bool
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What takes P's place where P is known through a sample, and the counts that it was made from."""
+
+    region: Text
+    affinity: Share
+    weight: list[list[Amount]]
+    knowledge: Knowledge
+    losses: list[Amount] | None
+    counts: list[list[list[Count]]] | None
+    seed: Seed | None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One of the statements that the metric is made of; the loss of all has no objective."""
+
+    objective: Objective | None
+    confidence: Share | None
+    sampling: Sampling | None
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """Multipliers of a piece, form T: they move with the searched shares, affinely."""
+
+    form: Literal["T"]
+    w: list[list[Number]]
+    centre: list[Number]
+    gamma: list[Number]
+    omega: list[Number]
+    lam: Amount
+    group_mu: list[Number]
+    label_mu: list[Number]
+    relaxed: Literal["none", "plus", "minus", "both"]
+
+
+@dataclass(frozen=True)
+class Fractional:
+    """Multipliers of a piece, form F: they are fractions of the searched shares.
+
+    ``base`` and ``offset`` are for the loss of all, ``slope`` is for means; null elsewhere.
+    """
+
+    form: Literal["F"]
+    zeta: list[list[Number]]
+    base: list[Number] | None
+    offset: list[Number] | None
+    slope: list[list[Number]] | None
+    centre: list[Number]
+    omega: list[Number]
+    lam: Amount
+    nu: list[Number] | None
+    group_mu: list[Number]
+    label_mu: list[Number]
+
+
+Leaf = Tilted | Fractional
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A tree of pieces of shares, in preorder, and the multipliers of its leaves in the same order.
+
+    The root are all shares of at least ``floors``. A split puts a new corner onto an edge; null is a leaf.
+    """
+
+    axis: Literal["label", "group", "part"]
+    floors: list[Share]
+    splits: list[Split | None]
+    leaves: list[Leaf]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A distribution: its shares, its masses of cells if these are no products, and what it is like inside of them."""
+
+    group_mass: list[Amount]
+    label_mass: list[Amount]
+    mass: list[list[Amount]] | None
+    unseen: list[list[Amount]]
+    reweighting: list[list[list[Amount]]]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is claimed: no distribution in question exceeds the bound (of a ratio: is below it), and one attains."""
+
+    bound: Number
+    attained: Number | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A bound with its proof, and the value that a worst case attains, if one is shown."""
+
+    bound: Number
+    attained: Number | None
+    witness: Witness | None
+    proof: Proof
+
+
+@dataclass(frozen=True)
+class Point:
+    """A radius: what is claimed of the metric there, and the answers to its statements; null if it is infeasible."""
+
+    rho: Radius
+    claim: Claim | None
+    answers: list[Answer]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A whole document. ``distance`` is that of the nearest distribution in question, null if it is not told."""
+
+    format: Literal["fairbound-certificate"]
+    version: Literal["2.0.0"]
+    producer: Text
+    population: Population
+    question: Question
+    statements: list[Statement]
+    distance: Radius | None
+    points: list[Point]
+    digest: Text

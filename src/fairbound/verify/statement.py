@@ -1,0 +1,202 @@
+"""A statement in exact numbers: the laws of the cells, the limits, and the radius.
+
+Standard library and python-flint only. What is computed stands in docs/specification.md; "section" refers to it.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+
+from flint import arb, fmpq
+
+from fairbound.verify.balls import RefusedError, exact, largest, total
+from fairbound.verify.document import Knowledge, Losses, Mean, Objective, Population, Question
+from fairbound.verify.shares import Side
+
+#: A witness may miss the ball, the limits or unit mass by this much; its affinity and loss are sums of rounded numbers.
+#: Proofs are held to the same, larger set: its members are those that a witness may be. Otherwise a set that is empty
+#: by a hair would have a witness all the same, and multipliers that prove anything of it.
+LEEWAY = fmpq(1, 10**12)
+
+#: Masses and values.
+Atoms = list[tuple[arb, arb]]
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What the values of a cell are: atoms for the bound, all of some mass; for the witness; and the largest value."""
+
+    upper: Atoms
+    lower: Atoms
+    ceiling: arb
+    empty: bool
+
+    def most(self, escapes: bool) -> arb:
+        """Return the largest value that Q may put there; what it puts nothing into does not matter."""
+        values = [value for _, value in self.upper]
+        return largest([*values, self.ceiling] if escapes or not values else values)
+
+
+class Statement:
+    """One statement at one radius: sections "Values", "Atoms" and "Leeway".
+
+    ``affinity`` is what every Q in question has with P at least, in a Hellinger ball; ``factor`` multiplies the values
+    that are added.
+    """
+
+    def __init__(
+        self,
+        population: Population,
+        question: Question,
+        objective: Objective | None,
+        rho: float,
+        affinity: arb | None = None,
+        factor: float = 1.0,
+    ) -> None:
+        self.question, self.objective = question, objective
+        self.groups = Side(len(population.groups), question.group_limits, LEEWAY)
+        self.labels = Side(len(population.labels), question.label_limits, LEEWAY)
+        self.divergence = question.divergence
+        self.escapes = self.divergence in {"hellinger", "total_variation"}
+        self.unseen = question.shift == "general" and question.support == "any"
+        if objective is not None:
+            self._check_objective(objective)
+        label = None if objective is None else objective.label
+        every = range(self.labels.size)
+        self.parts = [list(every)] if label is None else [[label], [y for y in every if y != label]]
+        self.part = [int(label not in {None, y}) for y in every]
+        tolerance = question.base_rate_tolerance
+        widened = fmpq(0) if tolerance is None else min(fmpq(1), exact(tolerance) + LEEWAY)
+        #: By how much base rates may differ: 1 if nothing is asked of them.
+        self.tolerance = widened if question.fair else fmpq(1)
+        if self.tolerance != 0 and self.labels.limited:
+            raise RefusedError("limits on labels need equal base rates: elsewhere groups have labels of their own")
+        self._within(rho, affinity)
+        whole = total(arb(w) for row in population.weight for w in row)
+        self.cells: dict[Place, Cell] = {
+            (s, y): _cell(population, question, (s, y), whole, self.sign(s, y), factor)
+            for s in range(self.groups.size)
+            for y in range(self.labels.size)
+        }
+        #: The largest value that Q may give the rows of a label, for each sign.
+        self.peaks = self._peaks()
+        #: What no value of the statement exceeds, and the largest value by size.
+        self.top = largest(self.relaxed({1, -1}).values())
+        values = (v for cell in self.cells.values() for v in (cell.ceiling, *(value for _, value in cell.lower)))
+        self.scale = largest(map(abs, values))
+
+    def _within(self, rho: float, affinity: arb | None) -> None:
+        #: What the divergence of Q is at most; of a Hellinger ball, 1 less the affinity.
+        self.radius = radius(self.question, rho, affinity)
+        self.affinity = 1 - self.radius
+
+    def at(self, rho: float, affinity: arb | None = None) -> Statement:
+        """Return the same statement at another radius: the laws of the cells are the same."""
+        found = copy(self)
+        found._within(rho, affinity)
+        return found
+
+    def _check_objective(self, objective: Objective) -> None:
+        plus, minus, label = objective.plus, objective.minus, objective.label
+        if max(plus or 0, minus or 0) >= self.groups.size or (label or 0) >= self.labels.size:
+            raise RefusedError("the objective names groups or labels that do not exist")
+        if plus == minus:
+            raise RefusedError("the objective compares a group with itself, or names none")
+
+    def _peaks(self) -> dict[tuple[int, int], arb]:
+        found: dict[tuple[int, int], arb] = {}
+        for (s, y), cell in self.cells.items():
+            sign, most = self.sign(s, y), cell.most(self.escapes)
+            if sign:
+                found[sign, y] = found[sign, y].max(most) if (sign, y) in found else most
+        if self.tolerance != 0:  # groups have labels of their own: the worst one counts
+            for own in {sign for sign, _ in found}:
+                worst = largest(most for (sign, _), most in found.items() if sign == own)
+                found.update({key: worst for key in found if key[0] == own})
+        return found
+
+    def relaxed(self, signs: set[int]) -> dict[int, arb]:
+        """Return for each label what the means of some signs are at most, together, if all rows have it."""
+        labels = sorted({y for _, y in self.peaks})
+        return {y: total(most for (sign, at), most in self.peaks.items() if at == y and sign in signs) for y in labels}
+
+    def sign(self, s: int, y: int) -> int:
+        """Return 1 where values are added, -1 where they are subtracted, 0 where they do not count."""
+        about = self.objective
+        if about is None:
+            return 1
+        if about.label is not None and (y == about.label) != about.inside:
+            return 0
+        return (s == about.plus) - (s == about.minus)
+
+
+def radius(question: Question, rho: float, affinity: arb | None) -> arb:
+    """Return the radius as the inequality has it, widened by the leeway: squared, if it is a Hellinger distance."""
+    if question.divergence == "hellinger":
+        least = 1 - arb(rho) ** 2 if affinity is None else affinity
+        return 1 - (least - arb(LEEWAY)).max(arb(0))
+    return arb(rho) + arb(LEEWAY) * (1 + arb(rho))
+
+
+def _cell(population: Population, question: Question, place: Place, whole: arb, sign: int, factor: float) -> Cell:
+    """Return the values of a cell: its losses, ``factor`` times, or with a minus, or none."""
+    s, y = place
+    weight, ceiling = population.weight[s][y], population.ceiling
+    sensitive, unseen = question.shift == "sensitive", question.support == "any"
+    if ceiling is None and not sensitive and unseen:
+        raise RefusedError("general shifting needs a finite ceiling")
+    if weight == 0:
+        if (sensitive or not unseen) and (question.empty_cells != "ceiling" or ceiling is None):
+            raise RefusedError(f"cell {place} is empty, and nothing is assumed of its losses")
+        top = arb(0) if sign <= 0 or ceiling is None else arb(ceiling) * arb(factor)
+        return Cell([], [], top, True)
+    mass = arb(weight) / whole
+    upper, lower, least, most = _law(population.knowledge, place, ceiling, question, falling=sign < 0)
+    if not sensitive and unseen and ceiling is not None:
+        least, most = arb(0), arb(ceiling)
+    scale, top = (arb(factor), most) if sign > 0 else (arb(sign), least)
+    lower = [(mass * share, scale * loss) for share, loss in lower]
+    upper = [(mass * share, scale * loss) for share, loss in upper if not share.is_zero()] if sign else [(mass, arb(0))]
+    return Cell(upper, lower, scale * top, False)
+
+
+def _law(
+    known: Knowledge, place: Place, ceiling: float | None, question: Question, *, falling: bool
+) -> tuple[Atoms, Atoms, arb, arb]:
+    """Return shares and losses inside a cell, for the bound and for the witness, and the least and the largest loss.
+
+    Where losses are subtracted, small ones are the bad ones: ``falling``.
+    """
+    s, y = place
+    if isinstance(known, Losses):
+        bins = [tuple(arb(v) for v in entry) for entry in known.cells[s][y]]  # low, high, weight, share of high
+        inside = total(b[2] for b in bins)
+        lower = [(weight / inside, low + part * (high - low)) for low, high, weight, part in bins]
+        if question.shift == "sensitive":
+            mean = total(share * loss for share, loss in lower)
+            return [(arb(1), mean)], [(arb(1), mean)], mean, mean
+        upper = []  # on the edges of the bins, with the same mean
+        for (low, high, _, part), (share, _) in zip(bins, lower, strict=True):
+            upper += [(share * (1 - part), low), (share * part, high)]
+        return upper, lower, -largest(-b[0] for b in bins), largest(b[1] for b in bins)
+    mean = arb(known.mean[s][y])
+    if question.shift == "sensitive":
+        return [(arb(1), mean)], [(arb(1), mean)], mean, mean
+    if ceiling is None or question.support != "any":
+        raise RefusedError("observed support needs the losses themselves")
+    top = arb(ceiling)
+    if isinstance(known, Mean) or question.divergence == "total_variation":  # which knows no worst law of a variance
+        law = [((top - mean) / top, arb(0)), (mean / top, top)]
+        return law, law, arb(0), top
+    variance, room = arb(known.variance[s][y]), mean if falling else top - mean
+    if not room > 0:
+        law = [(arb(int(falling)), arb(0)), (arb(int(not falling)), top)]
+        return law, law, arb(0), top
+    far = variance / (variance + room**2)  # at the end where values are largest
+    if falling:
+        law = [(far, arb(0)), (room**2 / (variance + room**2), mean + variance / room)]
+    else:
+        law = [(room**2 / (variance + room**2), mean - variance / room), (far, top)]
+    return law, law, arb(0), top
