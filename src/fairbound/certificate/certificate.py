@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairbound.certificate.assumptions import assumptions_of
+from fairbound.certificate.between import ProvedCurve
+from fairbound.certificate.continuous import proved_at
 from fairbound.certificate.document import (
     digest,
     read_limits,
     read_name,
+    read_objective,
     read_population,
-    read_proof,
     read_sampling,
     read_witness,
+    to_json,
     write_limits,
     write_name,
+    write_objective,
     write_population,
-    write_proof,
     write_sampling,
     write_witness,
 )
 from fairbound.certificate.plot import draw_worst_case
 from fairbound.data.population import Population
 from fairbound.problem.condition import Condition
-from fairbound.problem.divergences import DIVERGENCES
+from fairbound.problem.divergences import DIVERGENCES, DivergenceName
 from fairbound.problem.limits import Limits
 from fairbound.problem.metrics import metric_wording, value_on_data
 from fairbound.problem.objective import Objective
+from fairbound.problem.question import EmptyCells, Shift, Support
 from fairbound.sampling.region import Surrogate
-from fairbound.solve.proof import Proof
 from fairbound.solve.witness import Witness
-from fairbound.verify.reading import FORMAT, METRIC_FORMATS, VERSION, Whole, read_whole
+from fairbound.verify import document as written
+from fairbound.verify.document import FORMAT, VERSION, Proof
+from fairbound.verify.reading import read_document
+from fairbound.verify.strict import MalformedError
 from fairbound.version import __version__
 from fairbound.wording.confidence import with_probability
 from fairbound.wording.digits import Digits, radius_down
@@ -59,6 +64,18 @@ class Status(Enum):
         "the bound is valid but the gap is larger than the tolerance: the search used up its budget, or rho is so "
         "close to the nearest fair distribution that rounding limits the gap; raise budget, tol or rho"
     )
+
+
+@dataclass(frozen=True)
+class Supporting:
+    """A statement with its bound and proof, and no worst case: others follow from it."""
+
+    objective: Objective
+    bound: float
+    proof: Proof
+    confidence: float | None = None
+    region: str | None = None
+    surrogate: Surrogate | None = None
 
 
 @dataclass(frozen=True)
@@ -114,16 +131,19 @@ class Certificate:
         Of another metric: what bound and worst case refer to, and the certificates of all that the metric is the
         largest (or smallest) of, for example of all pairs of groups. The one with the worst bound leads:
         ``witness``, ``proof`` and ``surrogate`` are its own.
+    supporting
+        What is proved besides and has no worst case of its own: bounds of single groups, from which those
+        comparisons follow that are not listed.
     """
 
     bound: float
     attained: float
     rho: float
-    shift: str
+    shift: Shift
     group_skew: float | None
     label_skew: float | None
-    support: str
-    empty_cells: str
+    support: Support
+    empty_cells: EmptyCells
     tol: float
     witness: Witness
     population: Population
@@ -133,18 +153,24 @@ class Certificate:
     surrogate: Surrogate | None = None
     group_limits: Limits | None = None
     label_limits: Limits | None = None
-    divergence: str = "hellinger"
+    divergence: DivergenceName = "hellinger"
     fair: bool = True
     base_rate_tolerance: float | None = None
     objective: Objective | None = None
     metric: str = "loss"
     group: Hashable | None = None
     comparisons: tuple[Certificate, ...] = ()
+    supporting: tuple[Supporting, ...] = ()
 
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
         """What the bound rests on, worded from the fields above: a document has no such sentences."""
         return assumptions_of(self)
+
+    @property
+    def statements(self) -> tuple[Certificate | Supporting, ...]:
+        """All statements that this certificate is made of: often it is one itself."""
+        return (*(self.comparisons or (self,)), *self.supporting)
 
     @property
     def limited(self) -> bool:
@@ -215,6 +241,25 @@ class Certificate:
             return Status.LOOSE
         return Status.TRIVIAL if self.trivial else Status.TIGHT
 
+    @cached_property
+    def _proved(self) -> ProvedCurve:
+        return ProvedCurve(self.to_json())
+
+    def bound_at(self, rho: float) -> float:
+        """Return what the multipliers of this certificate prove at another radius: checked, and rounded up.
+
+        It is close to the best bound near ``self.rho``; :func:`certify` finds that.
+
+        Examples
+        --------
+        >>> from fairbound import Population, certify
+        >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+        >>> certificate = certify(population, 0.2)
+        >>> round(certificate.bound_at(0.21), 4), round(certify(population, 0.21).bound, 4)
+        (0.3858, 0.3854)
+        """
+        return proved_at(self._proved, rho, 0.0)
+
     def to_json(self) -> str:
         """Write the certificate, with its proof, as a JSON document that :func:`fairbound.verify` can check.
 
@@ -226,30 +271,16 @@ class Certificate:
         >>> Certificate.from_json(certificate.to_json())
         Certificate(bound=0.370205, attained=0.370205, rho=0.2, shift='general', status=TIGHT)
         """
-        if self.comparisons:
-            return metric_json(METRIC_FORMATS[0], [self], [self.rho], None)
-        population = write_population(self.population)
-        return json.dumps(
-            {
-                **header(FORMAT),
-                "population": population,
-                "sampling": self.sampling(),
-                **self.parts(),
-                "digest": digest(population),
-            },
-            allow_nan=False,
-        )
+        return to_json(write_certificates([self], [self.rho], None))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
         """Read a certificate; raises ``ValueError`` if it is malformed. Reading does not check the proof."""
-        whole = read_whole(text)
-        documents = whole.parts[0]
-        if len(documents) != 1:
+        document = read_document(text)
+        if document.distance is not None:
             message = "the document is a curve of certificates; use CertificateCurve.from_json"
             raise ValueError(message)
-        population = read_population(documents[0]["population"])
-        return read_certificate(documents[0], population) if whole.metric is None else read_metric(whole, population)[0]
+        return next(one for one in read_certificates(document) if one is not None)
 
     def plot_worst_case(self, ax: Axes | None = None) -> Axes:
         """Draw how each cell's share changes from the data to the worst case, on ``ax`` or in a new figure.
@@ -264,38 +295,6 @@ class Certificate:
         'The worst case within rho = 0.2'
         """
         return draw_worst_case(self.population, self.witness.mass, self.rho, ax=ax)
-
-    def parts(self) -> dict[str, Any]:
-        """Return the document without what the points of a curve share: its head, the population and the sampling."""
-        return {
-            "question": {
-                "shift": self.shift,
-                "support": self.support,
-                "empty_cells": self.empty_cells,
-                "divergence": self.divergence,
-                "rho": self.rho,
-                "group_skew": self.group_skew,
-                "label_skew": self.label_skew,
-                "group_limits": write_limits(self.group_limits),
-                "label_limits": write_limits(self.label_limits),
-                "fair": self.fair,
-                "base_rate_tolerance": self.base_rate_tolerance,
-                "confidence": self.confidence,
-                "tolerance": self.tol,
-                "objective": None if self.objective is None else asdict(self.objective),
-            },
-            "claim": {"bound": self.bound, "attained": self.attained},
-            "witness": write_witness(
-                self.witness,
-                self.population if self.surrogate is None else self.surrogate.population,
-                products=self.condition.equal,
-            ),
-            "proof": write_proof(self.proof),
-        }
-
-    def sampling(self) -> dict[str, Any] | None:
-        """Return what the document says of the sample."""
-        return None if self.surrogate is None else write_sampling(self.surrogate, str(self.region))
 
     def __repr__(self) -> str:
         what = "" if self.metric == "loss" else f"metric={self.metric!r}, "
@@ -332,92 +331,156 @@ class Certificate:
 
 
 def combined(
-    parts: Sequence[Certificate], metric: str, group: Hashable | None, confidence: float | None
+    parts: Sequence[Certificate],
+    metric: str,
+    group: Hashable | None,
+    confidence: float | None,
+    *,
+    bound: float | None = None,
+    supporting: Sequence[Supporting] = (),
 ) -> Certificate:
-    """Return the certificate of a metric from those of its objectives; the worst of them leads."""
+    """Return the certificate of a metric from those of its objectives; the worst of them leads.
+
+    Its bound is the worst of theirs, unless more follows from what is supporting.
+    """
     worst = min if parts[0].lower else max
     first = worst(parts, key=lambda c: c.bound)
     return replace(
         first,
+        bound=first.bound if bound is None else bound,
         attained=worst(c.attained for c in parts),
         confidence=confidence,
         metric=metric,
         group=group,
         comparisons=tuple(parts),
+        supporting=tuple(supporting),
     )
 
 
-def metric_json(
-    name: str, certificates: Sequence[Certificate | None], rhos: Sequence[float], distance: float | None
-) -> str:
-    """Write certificates of a metric; None stands for an infeasible radius."""
+def write_certificates(
+    certificates: Sequence[Certificate | None], rhos: Sequence[float], distance: float | None
+) -> written.Document:
+    """Write the certificates of one question; None stands for an infeasible radius."""
     first = next(c for c in certificates if c is not None)
     population = write_population(first.population)
-    points = [
-        {"infeasible": float(rho)}
-        if c is None
-        else {
-            "claim": {"bound": c.bound, "attained": c.attained},
-            "statements": [one.parts() for one in c.comparisons],
-        }
-        for rho, c in zip(rhos, certificates, strict=True)
-    ]
-    whole = {
-        **header(name),
-        "population": population,
-        "metric": {"name": first.metric, "group": None if first.group is None else write_name(first.group)},
-        "confidence": first.confidence,
-        "sampling": [one.sampling() for one in first.comparisons],
-        "distance": distance,
-        "points": points,
-        "digest": digest(population),
-    }
-    return json.dumps(whole, allow_nan=False)
-
-
-def read_metric(whole: Whole, population: Population) -> list[Certificate]:
-    """Build the certificates of a metric, one for each feasible radius."""
-    metric = whole.metric or {}
-    group = None if metric["group"] is None else read_name(metric["group"])
-    return [
-        combined(
-            [read_certificate(documents[number], population) for documents in whole.parts],
-            metric["name"],
-            group,
-            whole.confidence,
-        )
-        for number in range(len(whole.claims))
-    ]
-
-
-def header(name: str) -> dict[str, str]:
-    """Return the head of a document."""
-    return {"format": name, "version": VERSION, "producer": f"fairbound {__version__}"}
-
-
-def read_certificate(document: dict[str, Any], population: Population) -> Certificate:
-    """Build a certificate from a well-formed document."""
-    question, claim, sampling = document["question"], document["claim"], document["sampling"]
-    return Certificate(
-        bound=float(claim["bound"]),
-        attained=float(claim["attained"]),
-        rho=float(question["rho"]),
-        shift=question["shift"],
-        group_skew=question["group_skew"],
-        label_skew=question["label_skew"],
-        support=question["support"],
-        empty_cells=question["empty_cells"],
-        tol=float(question["tolerance"]),
-        witness=read_witness(document["witness"], float(claim["attained"]), question),
+    return written.Document(
+        format=FORMAT,
+        version=VERSION,
+        producer=f"fairbound {__version__}",
         population=population,
-        proof=read_proof(document["proof"]),
-        confidence=question["confidence"],
-        region=None if sampling is None else sampling["region"],
-        surrogate=None if sampling is None else read_sampling(sampling, population, question),
-        group_limits=read_limits(question["group_limits"]),
-        label_limits=read_limits(question["label_limits"]),
-        divergence=question["divergence"],
-        objective=None if question["objective"] is None else Objective(**question["objective"]),
-        fair=question["fair"],
-        base_rate_tolerance=question["base_rate_tolerance"],
+        question=_write_question(first),
+        statements=[_write_statement(one) for one in first.statements],
+        distance=distance,
+        points=[
+            written.Point(rho, None, []) if c is None else _write_point(c)
+            for rho, c in zip(rhos, certificates, strict=True)
+        ],
+        digest=digest(population),
+    )
+
+
+def _write_question(first: Certificate) -> written.Question:
+    return written.Question(
+        metric=written.Metric(first.metric, None if first.group is None else write_name(first.group)),
+        shift=first.shift,
+        support=first.support,
+        empty_cells=first.empty_cells,
+        divergence=first.divergence,
+        fair=first.fair,
+        base_rate_tolerance=first.base_rate_tolerance,
+        group_limits=write_limits(first.group_skew, first.group_limits),
+        label_limits=write_limits(first.label_skew, first.label_limits),
+        confidence=first.confidence,
+        tol=first.tol,
+    )
+
+
+def _write_statement(one: Certificate | Supporting) -> written.Statement:
+    return written.Statement(
+        objective=write_objective(one.objective),
+        confidence=one.confidence,
+        sampling=None if one.surrogate is None else write_sampling(one.surrogate, str(one.region)),
+    )
+
+
+def _write_answer(one: Certificate | Supporting) -> written.Answer:
+    if isinstance(one, Supporting):
+        return written.Answer(one.bound, None, None, one.proof)
+    known = one.population if one.surrogate is None else one.surrogate.population
+    shown = write_witness(one.witness, known, products=one.condition.equal)
+    return written.Answer(one.bound, one.attained, shown, one.proof)
+
+
+def _write_point(certificate: Certificate) -> written.Point:
+    """Write a radius: the claim, and the answer to each statement."""
+    claim = written.Claim(certificate.bound, certificate.attained)
+    return written.Point(certificate.rho, claim, [_write_answer(one) for one in certificate.statements])
+
+
+def read_certificates(document: written.Document) -> list[Certificate | None]:
+    """Build the certificates of a well-formed document, one for each radius; None where it is infeasible."""
+    population = read_population(document.population)
+    surrogates = [read_sampling(one, population, document.question.shift) for one in document.statements]
+    return [_read_point(document, point, population, surrogates) for point in document.points]
+
+
+def _read_point(
+    document: written.Document, point: written.Point, population: Population, surrogates: list[Surrogate | None]
+) -> Certificate | None:
+    """Build the certificate of one radius."""
+    if point.claim is None:
+        return None
+    parts: list[Certificate] = []
+    supporting: list[Supporting] = []
+    for statement, answer, surrogate in zip(document.statements, point.answers, surrogates, strict=True):
+        about = read_objective(statement.objective)
+        if answer.witness is not None and answer.attained is not None:
+            parts.append(_read_answer(document, statement, point.rho, answer, population, surrogate))
+        elif about is not None:
+            region = None if statement.sampling is None else statement.sampling.region
+            supporting.append(Supporting(about, answer.bound, answer.proof, statement.confidence, region, surrogate))
+    if not parts:
+        raise MalformedError("has no worst case at a certified radius", "points")
+    metric = document.question.metric
+    if metric.name == "loss":
+        return parts[0]
+    group = None if metric.group is None else read_name(metric.group)
+    sure = document.question.confidence
+    return combined(parts, metric.name, group, sure, bound=point.claim.bound, supporting=supporting)
+
+
+def _read_answer(
+    document: written.Document,
+    statement: written.Statement,
+    rho: float,
+    answer: written.Answer,
+    population: Population,
+    surrogate: Surrogate | None,
+) -> Certificate:
+    """Build the certificate of one statement at one radius."""
+    question, sampling = document.question, statement.sampling
+    if answer.witness is None or answer.attained is None:
+        raise MalformedError("has no worst case", "answers")
+    return Certificate(
+        bound=answer.bound,
+        attained=answer.attained,
+        rho=rho,
+        shift=question.shift,
+        group_skew=question.group_limits.skew,
+        label_skew=question.label_limits.skew,
+        support=question.support,
+        empty_cells=question.empty_cells,
+        tol=question.tol,
+        witness=read_witness(answer.witness, answer.attained, rho, question.divergence),
+        population=population,
+        proof=answer.proof,
+        confidence=statement.confidence,
+        region=None if sampling is None else sampling.region,
+        surrogate=surrogate,
+        group_limits=read_limits(question.group_limits),
+        label_limits=read_limits(question.label_limits),
+        divergence=question.divergence,
+        objective=read_objective(statement.objective),
+        fair=question.fair,
+        base_rate_tolerance=question.base_rate_tolerance,
     )

@@ -16,7 +16,7 @@ from fairbound.data.population import Population
 from fairbound.errors import InfeasibleError, InputError, ThresholdError, argument, either, given
 from fairbound.problem.asked import Asked, asks
 from fairbound.problem.divergences import HELLINGER
-from fairbound.problem.validate import read_radii
+from fairbound.problem.validate import listed, read_radii
 from fairbound.solve.solver import Solver
 
 #: How closely the largest certified radius is found.
@@ -139,7 +139,7 @@ def certify_curve(population: Population, rhos: Sequence[float] | Floats, **aske
     >>> certify_curve(population, [0.05, 0.1, 0.2]).bound.round(4)
     array([   nan, 0.2093, 0.3702])
     """
-    question = ask(certify_curve, population, asked)
+    question = ask(certify_curve, population, asked, len(listed(rhos)))
     radii = read_radii(rhos, question.divergence)
     feasible = np.flatnonzero(radii >= question.distance)
     found: list[Certificate | None] = [None] * len(radii)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
-from fairbound.certificate.certificate import Certificate, header, metric_json, read_certificate, read_metric
-from fairbound.certificate.document import digest, read_population, write_population
+from fairbound.certificate.between import ProvedCurve
+from fairbound.certificate.certificate import Certificate, read_certificates, write_certificates
+from fairbound.certificate.continuous import bound_line, bound_steps, proved_at
+from fairbound.certificate.document import to_json
 from fairbound.certificate.plot import draw_curve
 from fairbound.errors import InfeasibleError
-from fairbound.verify.reading import CURVE_FORMAT, METRIC_FORMATS, read_whole
+from fairbound.verify.reading import read_document
 from fairbound.wording.confidence import nearest_sentence, with_probability
 from fairbound.wording.digits import Digits, gap_up, radius_down
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
@@ -57,53 +59,51 @@ class CertificateCurve:
         """Which radii hold a distribution in question at all."""
         return np.array([c is not None for c in self.certificates])
 
+    @cached_property
+    def _proved(self) -> ProvedCurve:
+        return ProvedCurve(self.to_json())
+
+    def bound_at(self, rho: float) -> float:
+        """Return what the multipliers of all radii prove at any radius of the curve: checked, and rounded up.
+
+        Between two radii of a curve it exceeds the best bound by little: the error is of second order in their
+        distance.
+
+        Examples
+        --------
+        >>> from fairbound import Population, certify, certify_curve
+        >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+        >>> curve = certify_curve(population, [0.1, 0.15, 0.2])
+        >>> round(curve.bound_at(0.17), 4), round(certify(population, 0.17).bound, 4)
+        (0.3269, 0.3245)
+        """
+        return proved_at(self._proved, rho, self.distance)
+
     def to_json(self) -> str:
         """Write the curve, with all proofs, as one JSON document that :func:`fairbound.verify` can check."""
         first = next(iter(self), None)
         if first is None:
             message = "the curve has no certificate: all its radii are infeasible; use larger ones"
             raise InfeasibleError(message, self.distance)
-        if first.comparisons:
-            return metric_json(METRIC_FORMATS[1], self.certificates, self.rho.tolist(), self.distance)
-        population = write_population(first.population)
-        points = [
-            {"infeasible": float(rho)} if c is None else c.parts()
-            for rho, c in zip(self.rho, self.certificates, strict=True)
-        ]
-        whole = {
-            "population": population,
-            "sampling": first.sampling(),
-            "distance": self.distance,
-            "points": points,
-            "digest": digest(population),
-        }
-        return json.dumps({**header(CURVE_FORMAT), **whole}, allow_nan=False)
+        return to_json(write_certificates(self.certificates, self.rho.tolist(), self.distance))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> CertificateCurve:
         """Read a curve; raises ``ValueError`` if it is malformed. Reading does not check the proofs."""
-        whole = read_whole(text)
-        curve = json.loads(text)
-        if curve["format"] not in {CURVE_FORMAT, METRIC_FORMATS[1]}:
+        document = read_document(text)
+        if document.distance is None:
             message = "the document is a single certificate; use Certificate.from_json"
             raise ValueError(message)
-        population = read_population(curve["population"])
-        found = iter(
-            [read_certificate(document, population) for document in whole.parts[0]]
-            if whole.metric is None
-            else read_metric(whole, population)
-        )
-        certificates = [None if "infeasible" in p else next(found) for p in curve["points"]]
-        rho = [p["infeasible"] if c is None else c.rho for p, c in zip(curve["points"], certificates, strict=True)]
-        return cls(np.array(rho, dtype=np.float64), curve["distance"], tuple(certificates))
+        rho = np.array([point.rho for point in document.points])
+        return cls(rho, document.distance, tuple(read_certificates(document)))
 
     def plot(
         self, ax: Axes | None = None, *, samples: Any = None, baselines: Mapping[str, tuple[Any, Any]] | None = None
     ) -> Axes:
         """Draw bound and attained loss over the radius, with the infeasible radii shaded.
 
-        The bound is drawn in steps: the one at a radius holds for all smaller radii, and between two radii nothing
-        better is proved. The true worst case lies between the two lines; with a confidence it may lie below both.
+        Between two radii the bound is what their multipliers prove (:meth:`CertificateCurve.bound_at`). The true worst
+        case lies between the two lines; with a confidence it may lie below both.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class CertificateCurve:
         'rho: Hellinger distance from the data'
         """
         first = next(iter(self), None)
-        values = self.rho, self.bound, self.attained, self.distance
+        values = self.rho, self.bound, self.attained, self._line(), self.distance
         return draw_curve(
             *values,
             None if first is None else (first.said, first.on_data),
@@ -134,6 +134,17 @@ class CertificateCurve:
             samples=samples,
             baselines=baselines,
         )
+
+    def _line(self) -> tuple[Floats, Floats]:
+        """Return what is proved at every radius; of a curve that was read and is not proved, the steps it claims."""
+        found = sorted(self, key=lambda c: c.rho)
+        if not found:
+            return np.zeros(0), np.zeros(0)
+        rho, bound = np.array([c.rho for c in found]), np.array([c.bound for c in found])
+        try:
+            return bound_line(self._proved, rho, self.distance)
+        except ValueError:
+            return bound_steps(rho, bound, self.distance, lower=found[0].lower)
 
     def __iter__(self) -> Iterator[Certificate]:
         """Iterate over the certificates of the feasible radii."""
@@ -181,3 +192,9 @@ class CertificateCurve:
                 "larger balls that allow for sampling error."
             )
         return said
+
+
+def read_result(text: str | bytes) -> Certificate | CertificateCurve:
+    """Read a certificate or a curve, whichever a document holds."""
+    single = read_document(text).distance is None
+    return Certificate.from_json(text) if single else CertificateCurve.from_json(text)

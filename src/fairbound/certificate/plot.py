@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.certificate.staircase import attained_steps, bound_steps
+from fairbound.certificate.continuous import attained_steps
 from fairbound.data.cells import numbers
 from fairbound.data.population import Population
 from fairbound.errors import InputError, argument
@@ -37,6 +37,7 @@ def draw_curve(
     rho: Floats,
     bound: Floats,
     attained: Floats,
+    proved: tuple[Floats, Floats],
     distance: float,
     said: tuple[Wording, float] | None,
     *,
@@ -49,8 +50,8 @@ def draw_curve(
 ) -> Axes:
     """Draw bound and attained loss over the radius; NaN marks infeasible radii.
 
-    ``said`` are the words for what is bounded, and its value on the data; ``lower``: it is bounded from below;
-    ``sampled``: P is known by a sample.
+    ``proved`` is the line of what is proved at every radius. ``said`` are the words for what is bounded, and its value
+    on the data; ``lower``: it is bounded from below; ``sampled``: P is known by a sample.
     """
     points = _samples(samples)
     others = {title: _baseline(title, pair) for title, pair in (baselines or {}).items()}
@@ -95,12 +96,12 @@ def draw_curve(
         )
     if len(radii):
         marker = "o" if len(radii) <= MOST_MARKERS else ""
-        high, low = bound_steps(radii, bound, distance, lower=lower), attained_steps(radii, attained, lower=lower)
-        band = np.concatenate([np.stack(high, axis=1)[1:], np.stack(low, axis=1)[::-1]])
+        low, line = attained_steps(radii, attained, lower=lower), np.stack(proved, axis=1)
+        band = np.concatenate([line[line[:, 0] >= radii[0]], np.stack(low, axis=1)[::-1]])
         if not sampled:  # else the true worst case may lie below
             axes.fill(*band.T, color=BLUE, alpha=0.12, linewidth=0, zorder=1)
         found = "attained, allowing for sampling error" if sampled else "attained"
-        axes.plot(*high, color=BLUE, linewidth=2.2, zorder=4, label="bound")
+        axes.plot(*proved, color=BLUE, linewidth=2.2, zorder=4, label="bound")
         axes.plot(*low, color=ORANGE, linewidth=1.6, linestyle=(0, (4, 2)), zorder=5, label=found)
         if marker:
             axes.plot(radii, bound, linestyle="", marker="o", markersize=5, color=BLUE, zorder=6)

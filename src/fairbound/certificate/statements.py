@@ -11,7 +11,8 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.certificate import Certificate, combined
-from fairbound.data.population import Population
+from fairbound.certificate.proved import proved
+from fairbound.data.population import Population, condensed
 from fairbound.errors import InputError, argument, given
 from fairbound.problem.asked import Asked, completed
 from fairbound.problem.condition import Condition
@@ -22,6 +23,9 @@ from fairbound.sampling.region import LEAST_ERROR, read_confidence
 from fairbound.solve.answer import Answer
 from fairbound.solve.comparing import compare
 from fairbound.solve.solver import Solver, pose
+
+#: So many bins of losses, times radii, can be checked in seconds; and so many are always kept.
+MOST_BINS, ORDINARY_BINS = 60_000, 16_384
 
 
 @dataclass(frozen=True)
@@ -130,8 +134,9 @@ def certificates(asked: Solver | MetricStatements, rhos: Floats) -> list[Certifi
 def dressed(solver: Solver, rho: float, answer: Answer) -> Certificate:
     """Return the certificate of one statement at one radius."""
     question = solver.question
+    proof, bound = proved(solver, rho, answer)
     return Certificate(
-        bound=answer.bound,
+        bound=bound,
         attained=solver.attained(answer),
         rho=rho,
         shift=question.shift,
@@ -142,7 +147,7 @@ def dressed(solver: Solver, rho: float, answer: Answer) -> Certificate:
         tol=question.tol,
         witness=answer.witness,
         population=question.population,
-        proof=answer.proof,
+        proof=proof,
         confidence=question.confidence,
         region=None if question.region is None else question.region.name,
         surrogate=solver.surrogate,
@@ -155,11 +160,13 @@ def dressed(solver: Solver, rho: float, answer: Answer) -> Certificate:
     )
 
 
-def ask(verb: Callable[..., object], population: object, asked: Asked) -> Solver | MetricStatements:
-    """Validate everything but the radii of a verb's question."""
+def ask(verb: Callable[..., object], population: object, asked: Asked, radii: int = 1) -> Solver | MetricStatements:
+    """Validate everything but the radii of a verb's question; how many there are says how large a document gets."""
     options = completed(verb, asked)
     if not isinstance(population, Population):
         raise not_a_population(population)
+    if options["confidence"] is None:  # else what is merged must not depend on the rows
+        population = condensed(population, max(MOST_BINS // max(1, radii), ORDINARY_BINS))
     return pose(validate(population, **options)) if options["metric"] == "loss" else _pose_metric(population, options)
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairbound.certificate.certificate import Certificate
-from fairbound.certificate.curve import CertificateCurve
+from fairbound.certificate.curve import CertificateCurve, read_result
 from fairbound.cli.output import ProblemError, read_file, say, say_text, unwritable, write_file
 from fairbound.cli.verifying import MOST_REASONS, ORIGIN
 from fairbound.reporting.report import render
 from fairbound.reporting.report_data import examine
 from fairbound.reporting.terminal import show_certificate, show_curve
-from fairbound.verify.reading import is_curve
 from fairbound.verify.strict import MalformedError
 
 SHOW_EXAMPLES = """\
@@ -50,8 +48,8 @@ def run_show(arguments: argparse.Namespace) -> int:
     """Print a certificate for a person."""
     text = read_file(arguments.file)
     try:
-        curve = is_curve(text)
-        shown = show_curve(CertificateCurve.from_json(text)) if curve else show_certificate(Certificate.from_json(text))
+        found = read_result(text)
+        shown = show_curve(found) if isinstance(found, CertificateCurve) else show_certificate(found)
     except MalformedError as error:
         raise _no_certificate(arguments.file, error) from None
     say_text(shown)

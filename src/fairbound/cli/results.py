@@ -207,18 +207,18 @@ def population_facts(population: Population) -> dict[str, Any]:
             "base_rate": float(rates[s, y]),
             "mean_loss": float(mean[s, y]) if population.weight[s, y] else None,
         }
-        for s, group in enumerate(written["groups"])
-        for y, label in enumerate(written["labels"])
+        for s, group in enumerate(written.groups)
+        for y, label in enumerate(written.labels)
     ]
     return {
         "rows": population.rows,
         "excluded_rows": population.excluded_rows,
         "weighted": population.weighted,
-        "groups": written["groups"],
-        "labels": written["labels"],
+        "groups": written.groups,
+        "labels": written.labels,
         "loss": population.loss_name,
-        "positive": written["positive"],
-        "ceiling": written["ceiling"],
+        "positive": written.positive,
+        "ceiling": written.ceiling,
         "loss_on_data": population.loss,
         "cells": cells,
     }

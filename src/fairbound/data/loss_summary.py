@@ -118,6 +118,36 @@ class LossTable:
         """The largest loss of each cell, or the edge of its bin."""
         return np.where(self.weight > 0, self.high, 0.0).max(axis=2)
 
+    def condensed(self, most: int) -> LossTable:
+        """Return a table of at most so many bins in each cell: neighbouring ones are merged, their mean is kept.
+
+        That can only raise the bound, by the square of the bins' width.
+        """
+        if self.weight.shape[2] <= most:
+            return self
+        top = float(self.largest.max()) or 1.0
+        parts = (part.reshape(-1, part.shape[2]) for part in (self.low, self.high, self.weight, self.to_high))
+        columns = [self._merged(np.stack(cell), top, most) for cell in zip(*parts, strict=True)]
+        return pack(columns, (self.weight.shape[0], self.weight.shape[1]))
+
+    def _merged(self, cell: Floats, top: float, most: int) -> Floats:
+        """Merge the bins of a cell that lie in the same of so many intervals; they are as those of bin_edges."""
+        cell = cell[:, cell[2] > 0]
+        low, high, weight, to_high = cell[:, np.argsort(cell[0], kind="stable")]
+        if not len(low):
+            return np.zeros((6, 0))
+        place = ((1.0 - np.sqrt(1.0 - np.minimum(low / top, 1.0))) * most).astype(np.int64)
+        start = np.flatnonzero(np.diff(place, prepend=-1))
+        first, last = np.minimum.reduceat(low, start), np.maximum.reduceat(high, start)
+        count = np.diff(np.append(start, len(low)))
+        above = (low - np.repeat(first, count)) + to_high * (high - low)
+        below = (np.repeat(last, count) - high) + (1.0 - to_high) * (high - low)
+        mass, width = np.add.reduceat(weight, start), last - first
+        whole = np.where(width > 0, mass * width, 1.0)
+        to_low, to_last = (np.add.reduceat(weight * part, start) / whole for part in (below, above))
+        shares = np.where(width > 0, np.minimum(to_low, 1.0), 1.0), np.minimum(to_last, 1.0)
+        return np.stack([first, last, mass, *shares, np.full(len(start), self.rows + 8.0 + count.max())])
+
     def atoms(self, mass: Floats, ceiling: float) -> tuple[Atoms, Atoms]:
         """Spread bins onto their edges for the bound, onto their means for the attained value."""
         share = self.weight / self.weight.sum()

@@ -12,9 +12,10 @@ from inspect import Parameter, signature
 from typing import Any, TypedDict, TypeVar, get_type_hints
 
 from fairbound.errors import InputError
+from fairbound.problem.divergences import DivergenceName
 from fairbound.problem.limits import Ranges, Rows
 from fairbound.problem.metrics import MetricName
-from fairbound.problem.question import DivergenceName, EmptyCells, Shift, Support
+from fairbound.problem.question import EmptyCells, Shift, Support
 from fairbound.problem.validate import validate
 from fairbound.sampling.region import Region
 

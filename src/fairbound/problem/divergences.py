@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -19,9 +20,10 @@ from fairbound.arithmetic.arrays import Floats
 from fairbound.arithmetic.rounding import margin, raised
 from fairbound.errors import InputError, given
 
+DivergenceName = Literal["hellinger", "total_variation", "kl", "chi_squared"]
+
 #: Exponents beyond this only say that the multipliers prove nothing.
 LARGEST_EXPONENT = 600.0
-
 
 #: Of divergences without a largest value: larger than any that data have.
 LARGEST_RADIUS = 1e9
@@ -45,7 +47,7 @@ class Divergence:
         The conjugate of ``lam f`` is nowhere below ``-conjugate_offset · lam``.
     """
 
-    name: str
+    name: DivergenceName
     words: str
     most: float
     slope_at_infinity: float
@@ -160,7 +162,7 @@ KULLBACK_LEIBLER = KullbackLeibler("kl", "Kullback-Leibler divergence", LARGEST_
 CHI_SQUARED = ChiSquared("chi_squared", "chi-squared divergence", LARGEST_RADIUS, math.inf, 1.0)
 
 #: All of them, by name.
-DIVERGENCES = {d.name: d for d in (HELLINGER, TOTAL_VARIATION, KULLBACK_LEIBLER, CHI_SQUARED)}
+DIVERGENCES: dict[str, Divergence] = {d.name: d for d in (HELLINGER, TOTAL_VARIATION, KULLBACK_LEIBLER, CHI_SQUARED)}
 
 
 def find_divergence(name: object) -> Divergence:

@@ -134,14 +134,15 @@ METRICS: dict[str, Metric] = {
 def objective_sentence(population: Population, objective: Objective) -> str:
     """Say what is bounded, in the user's names."""
     mean = wording(population).mean_words
-    plus = f"group {population.groups[objective.plus]!r}"
+    plus, minus = (None if s is None else f"group {population.groups[s]!r}" for s in (objective.plus, objective.minus))
     where = ""
     if objective.label is not None:
         label = population.labels[objective.label]
         where = f" among the rows {'of' if objective.inside else 'of any label but'} label {label!r}"
-    if objective.minus is None:
+    if minus is None:
         return f"What is bounded is the {mean} of {plus}{where}."
-    minus = f"group {population.groups[objective.minus]!r}"
+    if plus is None:
+        return f"What is bounded is the {mean} of {minus}{where}, with a minus: how small it can be."
     if objective.ratio:
         return f"What is bounded, from below, is the {mean} of {minus} divided by that of {plus}; at most 1 counts."
     return f"What is bounded is the {mean} of {plus} minus that of {minus}{where}."
@@ -162,11 +163,11 @@ def metric_wording(population: Population, metric: str, group: Hashable | None) 
 
 def value_on_data(population: Population, objective: Objective) -> float:
     """Return what an objective is on the data themselves, whose groups have base rates of their own."""
-    counted = objective.sign(population.weight.shape)[objective.plus] > 0
+    counted = objective.counted(len(population.labels))
     weight = np.where(counted, population.weight, 0.0)
     total = weight.sum(axis=1)
     mean = (weight * population.mean).sum(axis=1) / np.where(total > 0, total, 1.0)
-    first = float(mean[objective.plus])
+    first = 0.0 if objective.plus is None else float(mean[objective.plus])
     if objective.minus is None:
         return first
     second = float(mean[objective.minus])
@@ -246,7 +247,7 @@ def _check_rows(population: Population, metric: str, objectives: tuple[Objective
         message = f"{given('metric', metric)} needs rows of every group, and there are none of {listed(absent)}"
         raise InputError(message + "; leave these groups out")
     for objective in objectives:
-        counted = objective.sign(population.weight.shape)[objective.plus] > 0
+        counted = objective.counted(len(population.labels))
         if not labels[counted].any():
             absent = [repr(name) for name, some in zip(population.labels, counted, strict=True) if some]
             message = (

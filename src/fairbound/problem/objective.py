@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbound.arithmetic.arrays import Floats
+from fairbound.arithmetic.arrays import Booleans, Floats
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Objective:
     Attributes
     ----------
     plus, minus
-        Numbers of the groups whose means are added and subtracted; ``minus`` None subtracts nothing.
+        Numbers of the groups whose means are added and subtracted; None: nothing is.
     label
         With a label, the means are taken over rows of that label alone (``inside``) or of all other labels.
     inside
@@ -25,7 +25,7 @@ class Objective:
         Bound the ratio of means, minus to plus, from below, instead of the difference from above.
     """
 
-    plus: int
+    plus: int | None
     minus: int | None = None
     label: int | None = None
     inside: bool = True
@@ -36,6 +36,15 @@ class Objective:
         """Whether a group's values are subtracted."""
         return self.minus is not None
 
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The groups of a ratio, which has both."""
+        return self.plus or 0, self.minus or 0
+
+    def counted(self, labels: int) -> Booleans:
+        """Return which labels the means are taken over."""
+        return np.array([self.label is None or (y == self.label) == self.inside for y in range(labels)])
+
     def parts(self, labels: int) -> tuple[tuple[int, ...], ...]:
         """Return the parts of the labels that the means are taken over: all of them, or one label and the others."""
         if self.label is None:
@@ -45,10 +54,9 @@ class Objective:
     def sign(self, shape: tuple[int, int]) -> Floats:
         """Return +1 in the cells whose values are added, -1 where they are subtracted, 0 elsewhere."""
         sign = np.zeros(shape)
-        counted = np.ones(shape[1], dtype=bool)
-        if self.label is not None:
-            counted = (np.arange(shape[1]) == self.label) == self.inside
-        sign[self.plus, counted] = 1.0
+        counted = self.counted(shape[1])
+        if self.plus is not None:
+            sign[self.plus, counted] = 1.0
         if self.minus is not None:
             sign[self.minus, counted] = -1.0
         return sign

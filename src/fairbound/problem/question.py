@@ -17,7 +17,6 @@ EQUAL = Condition()
 Shift = Literal["general", "sensitive"]
 Support = Literal["any", "observed"]
 EmptyCells = Literal["refuse", "ceiling"]
-DivergenceName = Literal["hellinger", "total_variation", "kl", "chi_squared"]
 
 
 @dataclass(frozen=True)

@@ -208,9 +208,14 @@ def _check_divergence(divergence: Divergence, condition: Condition, *, skewed: b
         raise InputError(message)
 
 
+def listed(rhos: Any) -> list[Any]:
+    """Return radii as a list, whatever they are."""
+    return list(rhos) if np.iterable(rhos) and not isinstance(rhos, str) else [rhos]
+
+
 def read_radii(rhos: Any, divergence: Divergence = HELLINGER) -> Floats:
     """Return radii as an array, each in the range of its divergence."""
-    values = list(rhos) if np.iterable(rhos) and not isinstance(rhos, str) else [rhos]
+    values = listed(rhos)
     if not values:
         message = f"{given('rhos', [])} is empty; it needs one number or more between 0 and {divergence.most:g}"
         raise InputError(message)

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from fairbound.verify.reading import CURVE_FORMAT, METRIC_FORMATS
-
 
 @dataclass(frozen=True)
 class Attachment:
@@ -30,9 +28,9 @@ def attach(document: bytes, room: int) -> Attachment | None:
     if len(packed) <= room:
         return Attachment(packed)
     whole = json.loads(document)
-    if whole["format"] not in {CURVE_FORMAT, METRIC_FORMATS[1]}:
+    if whole["distance"] is None:
         return None
-    certified = sorted((point for point in whole["points"] if "infeasible" not in point), key=_radius)
+    certified = sorted((point for point in whole["points"] if point["claim"] is not None), key=_radius)
     count = len(certified) // 2
     while count:
         kept = [certified[i] for i in np.linspace(len(certified) - 1, 0, count).round().astype(int)[::-1]]
@@ -44,9 +42,7 @@ def attach(document: bytes, room: int) -> Attachment | None:
 
 
 def _radius(point: dict[str, Any]) -> float:
-    """Return the radius of a point, which has one question, or several of the same radius."""
-    asked = point["statements"][0] if "statements" in point else point
-    return float(asked["question"]["rho"])
+    return float(point["rho"])
 
 
 def _pack(document: bytes) -> str:

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.certificate.staircase import attained_steps, bound_steps
+from fairbound.certificate.continuous import attained_steps
 from fairbound.reporting.markup import append, element
 
 #: Width of the picture of one cell's move, in its own units.
@@ -45,6 +45,7 @@ def curve_picture(
     rho: Floats,
     bound: Floats,
     attained: Floats,
+    proved: tuple[Floats, Floats],
     *,
     distance: float,
     measured: str,
@@ -58,6 +59,8 @@ def curve_picture(
     lower: bool,
 ) -> Element:
     """Draw certificates over sorted radii; ``kind`` is the class that tells wide pictures from narrow ones.
+
+    ``proved`` is the line of what is proved at every radius.
 
     Of a sample the true worst case may lie below what is attained, so the band between the two is not shaded.
     """
@@ -116,14 +119,13 @@ def curve_picture(
         ),
         element("line", class_="data", x1=left, x2=right, y1=y(loss), y2=y(loss)),
     )
-    high, low = bound_steps(rho, bound, distance, lower=lower), attained_steps(rho, attained, lower=lower)
-    proved = _path(high, x, y)
+    low = attained_steps(rho, attained, lower=lower)
     found = _path(low, x, y)
     back = _path((low[0][::-1], low[1][::-1]), x, y).replace("M", "L", 1)
     append(
         picture,
-        None if sampled else element("path", class_="between", d=f"{_path((high[0][1:], high[1][1:]), x, y)}{back}Z"),
-        element("path", class_="bound", d=proved),
+        None if sampled else element("path", class_="between", d=f"{_path(_from(proved, rho[0]), x, y)}{back}Z"),
+        element("path", class_="bound", d=_path(proved, x, y)),
         element("path", class_="attained", d=found),
         element("line", class_="chosen", x1=x(rho[chosen]), x2=x(rho[chosen]), y1=top, y2=bottom),
     )
@@ -205,6 +207,12 @@ def ticks(top: float, most: int) -> list[float]:
     step = 10.0 ** math.floor(math.log10(top / most))
     step *= next(factor for factor in (1, 2, 2.5, 5, 10, 20) if top / (step * factor) <= most)
     return [float(f"{step * i:.12g}") for i in range(math.floor(top / step * (1 + 1e-9)) + 1)]
+
+
+def _from(line: tuple[Floats, Floats], start: float) -> tuple[Floats, Floats]:
+    """Return the part of a line from a radius on."""
+    kept = line[0] >= start
+    return line[0][kept], line[1][kept]
 
 
 def _path(corners: tuple[Floats, Floats], x: object, y: object) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
+from fairbound.certificate.between import ProvedCurve
 from fairbound.certificate.certificate import Certificate
-from fairbound.certificate.curve import CertificateCurve
+from fairbound.certificate.continuous import bound_line, bound_steps
+from fairbound.certificate.curve import CertificateCurve, read_result
 from fairbound.data.population import Population, without_variance
 from fairbound.errors import InputError, argument
 from fairbound.problem.divergences import DIVERGENCES
@@ -19,7 +22,6 @@ from fairbound.solve.problem import problem_of
 from fairbound.solve.rates_nearest import nearest_rates
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.signed_values import objective_problem
-from fairbound.verify.reading import is_curve
 from fairbound.verify.verdict import Verification, verify
 from fairbound.wording.digits import radius_down
 
@@ -61,6 +63,14 @@ class Findings:
     verification: Verification
     doubts: tuple[str, ...]
 
+    @cached_property
+    def bound_line(self) -> tuple[Floats, Floats]:
+        """What is proved at every radius or, if the document is not, the steps of what it claims."""
+        rho, bound = (np.array([getattr(c, key) for c in self.certificates]) for key in ("rho", "bound"))
+        if not self.verification.valid:
+            return bound_steps(rho, bound, self.distance, lower=self.question.lower)
+        return bound_line(ProvedCurve(self.document, self.verification), rho, self.distance)
+
     @property
     def population(self) -> Population:
         """What was known of the data."""
@@ -88,13 +98,13 @@ def examine(source: object) -> Findings:
         )
         raise InputError(message)
     document = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
-    curve = is_curve(document)
-    if curve:
-        whole = CertificateCurve.from_json(document)
+    whole = read_result(document)
+    curve = isinstance(whole, CertificateCurve)
+    if isinstance(whole, CertificateCurve):
         certificates = tuple(sorted(whole, key=lambda c: c.rho))
         infeasible = tuple(sorted(float(rho) for rho in whole.rho[~whole.feasible]))
     else:
-        certificates, infeasible = (Certificate.from_json(document),), ()
+        certificates, infeasible = (whole,), ()
     distance = least_radius(certificates[0])
     doubts = [
         f"The document calls rho = {radius_down(rho)} infeasible, but there is something to certify from "
@@ -102,7 +112,7 @@ def examine(source: object) -> Findings:
         for rho in infeasible
         if rho > distance + DISTANCE_ACCURACY
     ]
-    if curve and abs(whole.distance - distance) > DISTANCE_ACCURACY:
+    if isinstance(whole, CertificateCurve) and abs(whole.distance - distance) > DISTANCE_ACCURACY:
         doubts.append(
             f"The document states {whole.distance:.6f} as the smallest distance at which there is something to "
             f"certify; from its own statistics it is {distance:.6f}, the number shown on this page."

@@ -159,6 +159,7 @@ def curve_section(
             rho,
             bound,
             attained,
+            findings.bound_line,
             distance=findings.distance,
             measured=findings.question.distance_words,
             loss=findings.question.on_data,
@@ -211,14 +212,12 @@ def _steps(findings: Findings) -> str:
     """Say how the picture is to be read."""
     if not findings.verification.valid:
         return "The steps are what the document claims; they are not proved."
-    proved = (
-        "The steps are what is proved: the bound at a distance holds for all smaller ones too, and the true worst case"
-    )
+    proved = "The line is what is proved, at every distance: the true worst case"
     level = findings.question.confidence
     if level is None:
         return f"{proved} lies in the shaded band."
     side = "above" if findings.question.lower else "below"
-    return f"{proved} lies {side} them, at all distances together {with_probability(level, findings.population.rows)}."
+    return f"{proved} lies {side} it, at all distances together {with_probability(level, findings.population.rows)}."
 
 
 def _infeasible(rho: float, findings: Findings) -> str:

@@ -109,7 +109,7 @@ def _ratios(asked: Sequence[Compared], rhos: Sequence[Floats], tol: float) -> li
     found: list[list[Answer]] = []
     smallest = np.ones(len(rhos[0]))  # of two groups one has the smaller mean
     for one, rho in zip(asked, rhos, strict=True):
-        groups = one.objective.plus, one.objective.minus or 0
+        groups = one.objective.pair
         found.append(ratio_answers(one.problem, partial(_repeated, one), groups, rho, tol, smallest))
         plain = one.problem()
         smallest = np.minimum(smallest, [attained_ratio(plain, answer.witness, groups) for answer in found[-1]])

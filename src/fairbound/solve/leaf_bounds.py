@@ -165,21 +165,27 @@ def conditional_bound(
         total = np.where(np.isnan(total), np.inf, total)  # 0 times infinity, at an end of the simplex
         most = problem.groups.support(raised(total, 8), group_mu).max(axis=1)
         most = np.where(np.isnan(most), np.inf, most)
-        summed = theta.sum(axis=2)
-        summed = summed + margin(np.abs(theta).sum(axis=2), problem.groups.size)
-        levels = (
-            [problem.labels.support(summed, label_mu[:, None])]
-            if ends is None
-            else _levels_of_parts(problem, summed, label_mu, ends, omega)
-        )
-        level = np.sum(levels, axis=0)
-        level = level + margin(np.sum(np.abs(levels), axis=0), 3)
-        bound = certified(level.max(axis=1), rho, most)
+        bound = certified(conditional_level(problem, theta, label_mu, ends, omega), rho, most)
     held = (theta >= problem.ceiling).all(axis=(1, 2, 3)) & (np.abs(theta) < MOST).all(axis=(1, 2, 3))
     held = held & _valid(group_mu, len(theta)).all(axis=1) & _valid(label_mu, len(theta))
     if omega is not None:
         held = held & (np.abs(omega) < MOST).all(axis=1)
     return np.where(held, bound, np.inf)
+
+
+def conditional_level(
+    problem: Problem, theta: Floats, label_mu: Floats, ends: Floats | None, omega: Floats | None
+) -> Floats:
+    """Return what multipliers of means add up to, at the worse end of each interval."""
+    summed = theta.sum(axis=2)
+    summed = summed + margin(np.abs(theta).sum(axis=2), problem.groups.size)
+    if ends is None:
+        levels = [problem.labels.support(summed, label_mu[:, None])]
+    else:
+        levels = _levels_of_parts(problem, summed, label_mu, ends, omega)
+    level: Floats = np.sum(levels, axis=0)
+    level = level + margin(np.sum(np.abs(levels), axis=0), 3)
+    return level.max(axis=1)
 
 
 def pull_of_cells(atoms: Atoms, theta: Floats) -> Floats:

@@ -97,7 +97,7 @@ class DivergenceMeans:
         objective, mass = self.compared.objective, self.compared.population.mass
         most = np.where(self._given, self._largest(problem), 0.0)
         least = np.where(self._given, np.where(mass > 0, problem.lower.loss[..., 0], problem.ceiling), 0.0)
-        counted = self._given[objective.plus]
+        counted = objective.counted(mass.shape[1])
         upper, lower = most.sum(axis=0), least.sum(axis=0)
         if objective.minus is not None:
             upper = upper + margin(np.abs(most).sum(axis=0), 4)
@@ -127,7 +127,7 @@ class DivergenceMeans:
     def _ratio(self, rho: float) -> Answer:
         """Bound a ratio from below as :mod:`fairbound.solve.ratios` does: ``t mean_a - mean_b``, with ever better t."""
         compared, tol = self.compared, self.tol
-        pair = compared.objective.plus, compared.objective.minus or 0
+        pair = compared.objective.pair
         plain, radius = compared.problem(), np.array([rho])
 
         def solved(t: float, target: float | None = None) -> Answer:

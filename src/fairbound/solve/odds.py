@@ -17,7 +17,8 @@ from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import least_affinity
 from fairbound.solve.answer import Answer
 from fairbound.solve.candidate_multipliers import Offers
-from fairbound.solve.leaf_bounds import conditional_bound
+from fairbound.solve.leaf_bounds import conditional_bound, conditional_level
+from fairbound.solve.mean_leaves import interval_bound
 from fairbound.solve.odds_nodes import Intervals, Multipliers, Nodes
 from fairbound.solve.odds_range import possible_shares, share_range
 from fairbound.solve.parity import BEST_ACCURACY, ROUGH_ACCURACY, Batch
@@ -240,6 +241,19 @@ class OddsSearch:
                 value[here] = conditional_bound(problem, self.rho[job[here]], own.theta, *limits)
         return value
 
+    def _proved(self, job: Integers, given: Multipliers, ends: Floats) -> Floats:
+        """Return what multipliers prove as leaves of form F."""
+        value, problem_index = np.full(len(job), np.inf), self.problem_index[job]
+        for number, problem in enumerate(self.batch.problems):
+            here = np.flatnonzero((problem_index == number) & np.isfinite(given.theta).all(axis=(1, 2, 3)))
+            if len(here):
+                own = given.take(here)
+                omega = own.omega if self.limited else None
+                level = conditional_level(problem, own.theta, own.label_mu, ends[here], omega)
+                mu = own.group_mu.mean(axis=1)
+                value[here] = interval_bound(problem, self.rho[job[here]], ends[here], own.theta, mu, level, 0.0)
+        return value
+
     def _interpolated(self, job: Integers, share: Floats) -> Nodes:
         """Return multipliers between the first ones, by the polynomial through all of them (barycentric formula).
 
@@ -318,6 +332,7 @@ class OddsSearch:
             open_ = open_[bound[open_] > self._goal(job[open_]) + 0.9 * self.tol]
             if not len(open_):
                 break
+        bound = np.maximum(bound, self._proved(job, best, ends))
         return Intervals(job, ends, bound, best.theta, best.group_mu, best.label_mu, best.omega)
 
     def _cuts(self, pieces: Intervals) -> tuple[Integers, Integers]:

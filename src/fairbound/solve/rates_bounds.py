@@ -1,14 +1,16 @@
 """Bounds for base rates that may differ, by weak duality, rounded outward.
 
 A leaf is a piece of the group shares, the convex hull of k^1 .. k^m, with multipliers zeta (one per cell), base and nu
-(one per group) and lam >= 0. With ``eta_sy(k) = zeta_sy / k_s + base_s`` and ``q(k) = k / (zeta + k (base - loss))``
+(one per group), offset (one per label) and lam >= 0. With ``top_sy = base_s + offset_y``,
+``eta_sy(k) = zeta_sy / k_s + top_sy`` and ``q(k) = k / (zeta + k (top - loss))``
 
-    loss <= sigma_rates(zeta) + max_j [ <base - omega, k^j> + lam^2 sum_i p_i E_i[ q(k_s^j) ] ]
+    loss <= sigma_rates(zeta + offset) + max_j [ <base - omega, k^j> + lam^2 sum_i p_i E_i[ q(k_s^j) ] ]
             + sigma_K(omega) - 2 lam tau
 
 for every Q in the ball with these base rates and with group shares in the piece and in K, provided
-``zeta + k_s^j base_s >= k_s^j ceiling`` at every vertex. Where zeta and ``base - loss`` are both positive q is concave
-in k, and its tangent at ``centre_s > 0`` takes its place; elsewhere q is convex. (docs/theory.md, section 11.)
+``zeta + k_s^j top_sy >= k_s^j ceiling`` at every vertex; offsets are for equal base rates. Where zeta and
+``top - loss`` are both positive q is concave in k, and its tangent at ``centre_s > 0`` takes its place; elsewhere q is
+convex. (docs/theory.md, section 11.)
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ FEW = 24
 
 @dataclass(frozen=True)
 class Leaves:
-    """Multipliers of N leaves: zeta (N, S, C), base, nu, centre, omega (N, S) and lam (N,)."""
+    """Multipliers of N leaves: zeta (N, S, C), base, nu, centre, omega (N, S), lam (N,) and, if any, offset (N, C)."""
 
     zeta: Floats
     base: Floats
@@ -38,10 +40,12 @@ class Leaves:
     centre: Floats
     omega: Floats
     lam: Floats
+    offset: Floats | None = None
 
     def take(self, index: Integers | Booleans) -> Leaves:
         """Select leaves."""
-        return Leaves(*(getattr(self, field.name)[index] for field in fields(self)))
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: part[index] for name, part in parts.items() if part is not None})
 
     @property
     def packed(self) -> tuple[Floats, Floats, Floats]:
@@ -64,25 +68,34 @@ def group_totals(problem: Problem, vertices: Floats, leaves: Leaves) -> Floats:
     probability, loss = problem.upper.probability, problem.upper.loss
     k = vertices[..., None]  # (N, m, S, 1)
     zeta, base = leaves.zeta[:, None], leaves.base[:, None, :, None]  # (N, 1, S, C) and (N, 1, S, 1)
+    large = np.abs(base)
+    if leaves.offset is not None:
+        offset = leaves.offset[:, None, None]
+        base, large = base + offset, large + np.abs(offset)
     room = base - problem.ceiling
     few = FEW + 2 * problem.groups.size
-    slack = zeta + k * room - margin(np.abs(zeta) + k * (np.abs(base) + problem.ceiling), few)
-    feasible = ((slack >= 0) | ((zeta >= 0) & (room >= 0))).all(axis=3)
+    slack = zeta + k * room - margin(np.abs(zeta) + k * (large + problem.ceiling), few)
+    above = room >= 0 if leaves.offset is None else room >= margin(large + problem.ceiling, 4)
+    feasible = ((slack >= 0) | ((zeta >= 0) & above)).all(axis=3)
 
-    k, zeta, base = k[..., None], zeta[..., None], base[..., None]
+    k, zeta, base, large = k[..., None], zeta[..., None], base[..., None], large[..., None]
     centre = leaves.centre[:, None, :, None, None]
     depth = base - loss
     concave = (zeta >= 0) & (depth >= 0)
     with np.errstate(all="ignore"):
         exact = zeta + k * depth
-        exact = exact - margin(np.abs(zeta) + k * (np.abs(base) + loss), few)
+        exact = exact - margin(np.abs(zeta) + k * (large + loss), few)
         curvature_remainder = np.where(exact > 0, k / exact, np.inf)
         straight = _tangent(zeta, depth, k, centre)
         if problem.lower.loss.shape == loss.shape:
             # A tangent, unlike the function itself, may be lower for larger losses: where these were rounded up, the
             # tangent of what they were rounded from counts too.
             straight = np.maximum(straight, _tangent(zeta, base - problem.lower.loss, k, centre))
-        terms = np.where(probability > 0, probability * np.where(concave, straight, curvature_remainder), 0.0)
+        larger = np.where(concave, straight, curvature_remainder)
+        if leaves.offset is not None:  # of a sum that is rounded the sign of its distance from a loss may not be known
+            near = np.abs(depth) <= margin(large + loss, 4)
+            larger = np.where(near, np.maximum(straight, curvature_remainder), larger)
+        terms = np.where(probability > 0, probability * larger, 0.0)
         total = raised(terms.sum(axis=(3, 4)) + LEAST, probability.size + PROBABILITY_ROUNDINGS + few)
     return np.where(feasible, total, np.inf)
 
@@ -110,7 +123,10 @@ def rates_bound(problem: Problem, rates: BaseRates, rho: Floats, vertices: Float
         moved = (vertices @ pull[..., None])[..., 0]
         size = (vertices @ (np.abs(leaves.base) + np.abs(leaves.omega))[..., None])[..., 0]
         worst = (moved + margin(size, 3 * problem.groups.size + FEW) + gained).max(axis=1)
-        level, limit = rates.support(leaves.zeta, leaves.nu), problem.groups.support(leaves.omega)
+        zeta = leaves.zeta
+        if leaves.offset is not None:  # one label's multiplier, for all groups together
+            zeta = np.concatenate([zeta, leaves.offset[:, None]], axis=1)
+        level, limit = rates.support(zeta, leaves.nu), problem.groups.support(leaves.omega)
         gain = lowered(2.0 * leaves.lam * least_affinity(rho), 4)
         bound = level + worst + limit - gain
         sizes = np.abs(level) + np.abs(limit) + gain + (size + np.where(np.isfinite(gained), gained, 0.0)).max(axis=1)

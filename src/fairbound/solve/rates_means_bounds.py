@@ -32,7 +32,6 @@ def means_bound(
     """
     parts = problem.parts or ()
     probability = problem.upper.probability
-    size = np.abs(theta).sum(axis=(2, 3))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         terms = pull_of_cells(problem.upper, theta)
         roundings = probability.size + PROBABILITY_ROUNDINGS + 12
@@ -41,8 +40,7 @@ def means_bound(
             total = pull[0]
             level = rates.support(theta[:, 0], nu)[:, None]
         else:
-            apart = [theta[..., part].max(axis=3).sum(axis=2) for part in parts]  # exact for single and for free labels
-            level = np.sum(apart, axis=0) + margin(size, problem.mass.size)
+            level = levels_apart(problem, theta)
             total = np.maximum(*pull)
             if ends is not None:
                 # What H rises counts, so raising the values of both ends is not enough: some are lowered instead.
@@ -56,6 +54,12 @@ def means_bound(
     held = (theta >= problem.ceiling).all(axis=(1, 2, 3)) & (np.abs(theta) < MOST).all(axis=(1, 2, 3))
     held = held & (group_mu >= 0).all(axis=(1, 2)) & np.isfinite(nu).all(axis=1)
     return np.where(held & ~np.isnan(bound), bound, np.inf)
+
+
+def levels_apart(problem: Problem, theta: Floats) -> Floats:
+    """Return what multipliers of two parts add up to (N, 1 or 2): exact for parts of a single label, and free rates."""
+    apart = [theta[..., part].max(axis=3).sum(axis=2) for part in problem.parts or ()]
+    return np.sum(apart, axis=0) + margin(np.abs(theta).sum(axis=(2, 3)), problem.mass.size)
 
 
 def _mixed(pull: list[Floats], low: list[Floats], ends: Floats, tolerance: float) -> Floats:

@@ -16,9 +16,10 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.arithmetic.rounding import least_affinity
 from fairbound.solve.answer import Answer
+from fairbound.solve.mean_leaves import interval_bound
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import RatesMeansProof
-from fairbound.solve.rates_means_bounds import means_bound
+from fairbound.solve.rates_means_bounds import levels_apart, means_bound
 from fairbound.solve.rates_parity import BEST_ACCURACY, ROUGH_ACCURACY, RatesBatch, last_share
 from fairbound.solve.witness import Witness
 
@@ -215,6 +216,10 @@ class RatesOddsSearch:
             left = left[bound[left] > job.goal + 0.8 * self.tol]
             if not len(left):
                 break
+        rho, mu = np.full(len(pairs), job.rho), best_mu.mean(axis=1)
+        tolerance = self.batch.rates.allowed
+        level = levels_apart(problem, best).max(axis=1)
+        bound = np.maximum(bound, interval_bound(problem, rho, ends, best, mu, level, tolerance))
         return [Interval(pair, best[n], best_mu[n], float(bound[n])) for n, pair in enumerate(pairs)]
 
     def _of_one_size(self, problem: Problem, ends: Floats, theta: Floats, mu: Floats) -> list[tuple[Floats, Floats]]:

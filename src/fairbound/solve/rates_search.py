@@ -129,7 +129,8 @@ class RatesSearch:
             best = tuned(problem, rho[part], vertices[part], leaves.take(part))
             kept.append(best)
             bounds.append(rates_bound(problem, self.rates, rho[part], vertices[part], best))
-        columns = (np.concatenate([getattr(k, name) for k in kept]) for name in Leaves.__dataclass_fields__)
+        names = ("zeta", "base", "nu", "centre", "omega", "lam")
+        columns = (np.concatenate([getattr(k, name) for k in kept]) for name in names)
         return Leaves(*columns), np.concatenate(bounds)
 
     def _try(self, state: State, left: Integers, leaves: Leaves) -> Integers:

@@ -46,7 +46,7 @@ def applies(problem: Problem) -> bool:
     return not problem.unseen and problem.upper.places == 1 and not problem.groups.limited and bool(problem.mass.all())
 
 
-def fixed_shares(problem: Problem, rho: Floats, share: Floats) -> FixedShares:
+def fixed_shares(problem: Problem, rho: Floats, share: Floats, accuracy: float = ACCURACY) -> FixedShares:
     """Solve for label shares of shape (N, C), all positive; without care for rounding.
 
     Where no Q with these label shares is in the ball the value is very negative.
@@ -60,7 +60,7 @@ def fixed_shares(problem: Problem, rho: Floats, share: Floats) -> FixedShares:
     square = spread * spread
     length = square.sum(axis=0)
     weight = square / length
-    excess = _excess(below / problem.scale, weight, tau / np.sqrt(np.maximum(length - tau * tau, 1e-300)))
+    excess = _excess(below / problem.scale, weight, tau / np.sqrt(np.maximum(length - tau * tau, 1e-300)), accuracy)
     # Mean losses that are the same in all groups, exactly: V is linear in v, with its minimum at one end or the other.
     excess = np.where(below.any(axis=0), excess, np.where(length < tau * tau, LARGEST, SMALLEST))
     rise = below + problem.scale * excess  # v - Ebar_s
@@ -70,7 +70,7 @@ def fixed_shares(problem: Problem, rho: Floats, share: Floats) -> FixedShares:
     return FixedShares(value, top + problem.scale * excess, (k / k.sum(axis=0)).T)
 
 
-def _excess(below: Floats, weight: Floats, cotangent: Floats) -> Floats:
+def _excess(below: Floats, weight: Floats, cotangent: Floats, accuracy: float) -> Floats:
     """Find ``e = v - max Ebar`` where the angle has this cotangent, by Newton's method from the left end."""
     excess = np.full(len(cotangent), SMALLEST)
     for _ in range(NEWTONS):
@@ -86,7 +86,7 @@ def _excess(below: Floats, weight: Floats, cotangent: Floats) -> Floats:
         missing = cotangent * np.sqrt(variance) - (1.0 - mean)
         before = excess
         excess = np.clip(before + before * missing / np.maximum(slope, 1e-300), SMALLEST, LARGEST)
-        if (np.abs(excess - before) <= ACCURACY * before).all():
+        if (np.abs(excess - before) <= accuracy * before).all():
             break
     return excess
 

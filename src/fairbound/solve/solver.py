@@ -18,6 +18,7 @@ from fairbound.solve.answer import Answer
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.comparing import Compared, compare
 from fairbound.solve.contradictions import refuse_contradictions
+from fairbound.solve.direct import better, direct_answers, is_direct
 from fairbound.solve.divergence_search import DivergenceSearch, usual_budget
 from fairbound.solve.general_answers import general_answers
 from fairbound.solve.mean_answers import DivergenceMeans
@@ -175,23 +176,39 @@ class Solver:
         elif problem.one_convex_program:
             found = general_answers(problem, nearest, rhos, axis, self.question.tol)
         else:
-            ended = Search(problem, nearest, self.question.tol, self.budget).run(rhos)
-            proofs = ended.forest.proofs(axis, problem.labels.floors)
-            found = [
-                Answer(bound, ended.witness[index], proof)
-                for index, (bound, proof) in enumerate(zip(ended.bound.tolist(), proofs, strict=True))
-            ]
+            found = self._searched(problem, nearest, rhos, axis)
         top = float(problem.ceiling.max())
         return [
             Answer(min(a.bound, top), a.witness.transposed if axis == "group" else a.witness, a.proof) for a in found
         ]
+
+    def _searched(self, problem: Problem, nearest: NearestFair, rhos: Floats, axis: Axis) -> list[Answer]:
+        """Answer where ceilings differ: with one leaf if that is enough, else by a search; the better bound counts."""
+        direct = [] if not is_direct(problem) else direct_answers(problem, nearest, rhos, self.question.tol)
+        left = np.array(
+            [i for i, a in enumerate(direct) if a.bound - a.witness.loss > self.question.tol], dtype=np.int64
+        )
+        if direct and not len(left):
+            return direct
+        left = left if direct else np.arange(len(rhos))
+        ended = Search(problem, nearest, self.question.tol, self.budget).run(rhos[left])
+        proofs = ended.forest.proofs(axis, problem.labels.floors)
+        found = [
+            Answer(bound, ended.witness[place], proof)
+            for place, (bound, proof) in enumerate(zip(ended.bound.tolist(), proofs, strict=True))
+        ]
+        if not direct:
+            return found
+        for index, other in zip(left, found, strict=True):
+            direct[index] = better(direct[index], other)
+        return direct
 
     def attained(self, answer: Answer) -> float:
         """Return what the distribution of an answer attains."""
         asked = self.question.objective
         if asked is None or not asked.ratio:
             return answer.witness.loss
-        return attained_ratio(self.compared.problem(), answer.witness, (asked.plus, asked.minus or 0))
+        return attained_ratio(self.compared.problem(), answer.witness, asked.pair)
 
 
 def pose(question: Question) -> Solver:

@@ -1,0 +1,122 @@
+"""Radii between those of a document: what its multipliers prove there.
+
+The bound of a leaf is affine in the radius of the inequality (docs/specification.md, "Other radii"): its multipliers
+prove one at every radius, and of all that a document holds the best counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from flint import arb, ctx
+
+from fairbound.verify.balls import PRECISION, largest, rounded_up
+from fairbound.verify.document import Answer, Document, Objective, Tilted
+from fairbound.verify.leaves import excesses
+from fairbound.verify.metric import combined, made_of
+from fairbound.verify.reading import read_document
+from fairbound.verify.sampling import CheckedSurrogate, checked_surrogate
+from fairbound.verify.statement import Statement, radius
+from fairbound.verify.verdict import Verification, verify
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What an answer proves at all radii: its own bound at smaller ones and, of each leaf, a value with its slope."""
+
+    rho: float
+    bound: float
+    here: arb
+    leaves: list[tuple[arb, arb]]
+    top: arb | None
+
+    def at(self, rho: float, there: arb) -> list[float]:
+        """Return what is proved at a radius."""
+        found = [self.bound] if rho <= self.rho else []
+        if self.leaves:
+            best = largest(value + lam * (there - self.here) for value, lam in self.leaves)
+            found.append(rounded_up(best if self.top is None else best.min(self.top)))
+        return found
+
+
+class ProvedCurve:
+    """What a document proves at every radius; made only of documents that are proved.
+
+    ``result`` is that of checking this very document, if it was checked before.
+    """
+
+    def __init__(self, document: str | bytes | dict[str, Any], result: Verification | None = None) -> None:
+        result = verify(document, patient=True) if result is None else result
+        if not result.valid:
+            message = f"the document is not proved: {'; '.join(result.reasons[:3])}"
+            raise ValueError(message)
+        self.document: Document = read_document(document)
+        with _precisely():
+            self._surrogates = [self._surrogate(number) for number in range(len(self.document.statements))]
+            self._lines = [self._of(number) for number in range(len(self.document.statements))]
+
+    def _surrogate(self, number: int) -> CheckedSurrogate | None:
+        document = self.document
+        return checked_surrogate(document.population, document.question, document.statements[number])
+
+    def _of(self, number: int) -> list[_Line]:
+        """Return the lines of a statement, one for each certified radius."""
+        question, about = self.document.question, self.document.statements[number].objective
+        surrogate = self._surrogates[number]
+        population = self.document.population if surrogate is None else surrogate.population
+        whole = Statement(population, question, about, 0.0)
+        found = []
+        for point in self.document.points:
+            if point.claim is None:
+                continue
+            rho, answer = point.rho, point.answers[number]
+            statement = whole.at(rho, None if surrogate is None else surrogate.least_affinity(rho))
+            if _indirect(about, answer):
+                found.append(_Line(rho, answer.bound, statement.radius, [], None))
+                continue
+            values = excesses(statement, answer.proof, answer.bound)
+            leaves = zip(values, answer.proof.leaves, strict=True)
+            lines = [(arb(answer.bound) + value, arb(leaf.lam)) for value, leaf in leaves]
+            found.append(_Line(rho, answer.bound, statement.radius, lines, statement.top))
+        return found
+
+    def bound_at(self, rho: float) -> float | None:
+        """Return what is proved at a radius, rounded to the safe side; None if nothing is."""
+        question = self.document.question
+        ratio = any(one.objective is not None and one.objective.ratio for one in self.document.statements)
+        best: Callable[[list[float]], float] = max if ratio else min
+        bounds = []
+        with _precisely():
+            for surrogate, lines in zip(self._surrogates, self._lines, strict=True):
+                there = radius(question, rho, None if surrogate is None else surrogate.least_affinity(rho))
+                found = [bound for line in lines for bound in line.at(rho, there)]
+                if not found:
+                    return None
+                bounds.append(best(found))
+            made = made_of(self.document)
+            if made is None:
+                return None
+            worst = _ball(combined(made, bounds, ratio=ratio))
+            return -rounded_up(-worst) if ratio else rounded_up(worst)
+
+
+def _indirect(about: Objective | None, answer: Answer) -> bool:
+    """Whether the claim stands inside the proof: then it proves nothing but the claim."""
+    return about is not None and (about.ratio or any(isinstance(leaf, Tilted) for leaf in answer.proof.leaves))
+
+
+def _ball(value: Fraction) -> arb:
+    return arb(value.numerator) / arb(value.denominator)
+
+
+class _precisely:  # noqa: N801 (read as a statement)
+    """Compute with the bits that the checker uses."""
+
+    def __enter__(self) -> None:
+        self.before, ctx.prec = ctx.prec, PRECISION
+
+    def __exit__(self, *_: object) -> None:
+        ctx.prec = self.before
