@@ -19,7 +19,7 @@ from tests.hostile import FAMILIES, MEGABYTE, TEXTS
 
 from benchmarks.table import Table, note, seconds
 from fairbound import verify
-from fairbound.verify.reading import read_whole
+from fairbound.verify.reading import read_document
 from fairbound.verify.sampling import MOST_DRAWS
 from fairbound.verify.strict import MalformedError
 from fairbound.verify.work import MOST_WORK, UNIT_SECONDS, work_of
@@ -73,7 +73,7 @@ def short(text: str) -> bool:
 def estimate(text: str) -> float:
     """Return what the checker expects a check to take."""
     try:
-        return work_of(read_whole(text)) * UNIT_SECONDS
+        return work_of(read_document(text)) * UNIT_SECONDS
     except MalformedError:
         return 0.0
 

@@ -16,6 +16,7 @@ from fairbound import Hoeffding, Population, Sphere, certify, certify_curve
 from fairbound.arithmetic.arrays import Floats
 from fairbound.sampling.region import Surrogate
 from fairbound.sampling.sphere import least_affinity_of_masses
+from fairbound.verify.document import Fractional
 
 CONFIDENCE = 0.9
 ERROR = 1.0 - CONFIDENCE
@@ -121,26 +122,35 @@ def berk_jones(rows: int, error: float) -> Floats:
 
 
 def split(population: Population, rows: int, rho: float) -> float:
-    """Multipliers from one half of the rows, and on the other half a betting bound of the one mean that they need.
+    """Multipliers from one half of the rows, and on the other half a betting bound of the means that they need.
 
     Valid for this rho alone. Both halves are taken to look as expected, and the bet is the best in hindsight.
     """
     known, _ = population.knowledge.atoms(population.mass, population.ceiling)
-    best = np.inf
+    best, affinity = np.inf, 1.0 - rho**2
     for stretch in np.linspace(1.0, 2.0, 9):  # multipliers of somewhat larger balls allow for what comes next
         proof = certify(population, min(1.0, rho * stretch)).proof
-        phi, share = proof.phi, proof.share  # type: ignore[union-attr]
-        deficit = 1.0 - known.loss
-        ratio = (phi / share)[..., None]
+        (leaf,) = proof.leaves
+        assert isinstance(leaf, Fractional)
+        assert leaf.base is not None
+        assert leaf.offset is not None
+        turned = proof.axis == "group"  # whose shares are searched: everything else as for the labels
+        zeta, loss, probability = (
+            np.swapaxes(values, 0, 1) if turned else values
+            for values in (np.array(leaf.zeta), known.loss, known.probability)
+        )
+        base, offset, centre = np.array(leaf.base), np.array(leaf.offset), np.array(leaf.centre)
+        height = (base + offset[:, None])[..., None] - loss
+        ratio = (zeta / centre)[..., None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            inverse = np.where(known.probability > 0, 1.0 / (deficit + ratio), 0.0)
-        total = -np.inf
-        for label in range(len(share)):
-            tangent = np.zeros(len(share))
-            tangent[label] = 1.0 / share[label]
-            value = (deficit + ratio * tangent[:, None]) * inverse**2
-            total = max(total, _betting(value.ravel(), known.probability.ravel(), rows / 2, ERROR / len(share)))
-        best = min(best, 1.0 + phi.sum(axis=1).max() - (1 - rho**2) ** 2 / total)
+            inverse = np.where(probability > 0, 1.0 / (height + ratio), 0.0)
+        pulls = []
+        for corner in np.eye(len(centre)):
+            value = (height + ratio * (corner / centre)[:, None]) * inverse**2
+            pulls.append(_betting(value.ravel(), probability.ravel(), rows / 2, ERROR / len(centre)))
+        lam = 2.0 * affinity / max(pulls)
+        most = float((base + lam**2 / 4 * np.array(pulls)).max())
+        best = min(best, float((zeta.sum(axis=1) + offset).max()) + most - lam * affinity)
     return float(best)
 
 

@@ -10,16 +10,18 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import math
 import random
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
+from flint import ctx
 
 from fairbound import (
-    Certificate,
     CertificateCurve,
     InputError,
     Population,
@@ -29,9 +31,19 @@ from fairbound import (
     certify_curve,
     verify,
 )
-from fairbound.certificate.document import digest, write_population
-from fairbound.certificate.statements import certificates
+from fairbound.certificate.curve import read_result
+from fairbound.certificate.document import digest, plain, read_name, read_population
+from fairbound.certificate.statements import certificates, dressed
+from fairbound.problem import metrics
 from fairbound.problem.objective import Objective
+from fairbound.solve.solver import Solver
+from fairbound.verify import document as typed
+from fairbound.verify.balls import PRECISION, RefusedError
+from fairbound.verify.leaves import excesses
+from fairbound.verify.reading import read_document
+from fairbound.verify.sampling import checked_surrogate
+from fairbound.verify.statement import Statement
+from fairbound.verify.strict import MalformedError
 from tests.metric_oracles import METRICS
 from tests.metric_problems import named
 from tests.problems import E, P, radius, random_population, solver
@@ -190,7 +202,7 @@ def _more_mutants(name: str) -> int:
 
 
 #: How many mutants of each question's answer there are.
-MUTANTS = {name: 40 + _more_mutants(name) for name in QUESTIONS}
+MUTANTS = {name: 60 + _more_mutants(name) for name in QUESTIONS}
 
 #: So many at most are checked by one test.
 MOST_MUTANTS = 640
@@ -229,16 +241,13 @@ def mended(document: Document) -> Document:
 
 
 def statements(document: Document) -> list[Document]:
-    """Return all parts that hold a question, a claim, a witness and a proof, of all radii."""
-    points = document.get("points", [document])
-    found = [s for point in points if "infeasible" not in point for s in point.get("statements", [point])]
-    return list(found)
+    """Return the answers to all statements, of all radii: each a bound, what is attained, a witness and a proof."""
+    return [answer for point in document["points"] for answer in point["answers"]]
 
 
 def claims(document: Document) -> list[Document]:
-    """Return all claims: those of the statements, and of a metric what follows from them."""
-    points = document.get("points", [])
-    return [s["claim"] for s in statements(document)] + [p["claim"] for p in points if "statements" in p]
+    """Return all claims: those of the statements, and of each radius what follows from them."""
+    return statements(document) + [p["claim"] for p in document["points"] if p["claim"] is not None]
 
 
 def better(document: Document, by: float) -> None:
@@ -248,15 +257,73 @@ def better(document: Document, by: float) -> None:
         claim["bound"] -= way * by
 
 
-def better_than(document: Document, attained: list[float]) -> bool:
+def better_than(document: Document, attained: list[float | None]) -> bool:
     """Tell whether some claim is better than what is attained: false, that is."""
     way = -1.0 if _is_ratio(document) else 1.0
-    return any(way * claim["bound"] < way * value for claim, value in zip(claims(document), attained, strict=True))
+    pairs = zip(claims(document), attained, strict=True)
+    return any(value is not None and way * claim["bound"] < way * value for claim, value in pairs)
 
 
 def _is_ratio(document: Document) -> bool:
-    objective = statements(document)[0]["question"]["objective"]
-    return objective is not None and bool(objective["ratio"])
+    return any(one["objective"] is not None and one["objective"]["ratio"] for one in document["statements"])
+
+
+def halved(name: str) -> Document:
+    """Return an honest document about a difference of two groups, of which one way round follows from two means."""
+    document = honest(name)
+    about = {**document["statements"][1]["objective"]}
+    (plus, plus_answer), (minus, minus_answer) = (
+        _half(document, about["plus"]),
+        _half(document, about["minus"], falls=True),
+    )
+    document["statements"][1:] = [{**document["statements"][1], "objective": one} for one in (plus, minus)]
+    (point,) = document["points"]
+    point["answers"][1:] = [plus_answer, minus_answer]
+    together = math.nextafter(plus_answer["bound"] + minus_answer["bound"], math.inf)
+    point["claim"] = {"bound": max(point["answers"][0]["bound"], together), "attained": point["answers"][0]["attained"]}
+    return document
+
+
+def _half(document: Document, group: int, *, falls: bool = False) -> tuple[Document, Document]:
+    """Return the objective of a group's mean and what is proved of it; or of the mean with a minus, if it ``falls``.
+
+    The largest of ``-mean`` is that of mirrored losses, less the ceiling.
+    """
+    read = read_document(json.dumps(document))
+    known = mirrored(read.population) if falls else read.population
+    (rho,) = (point.rho for point in read.points)
+    solver_ = _solver(known, read.question, Objective(group), None, "auto", USUAL["tol"], USUAL["budget"])
+    (answer,) = solver_.answers(np.array([rho]))
+    certificate = dressed(solver_, rho, answer)
+    found: Document = json.loads(json.dumps(plain(typed.Answer(certificate.bound, None, None, certificate.proof))))
+    objective = {"plus": None if falls else group, "minus": group if falls else None, "label": None}
+    if falls:
+        top = known.ceiling
+        assert top is not None
+        found["bound"] = math.nextafter(found["bound"] - top, math.inf) + 1e-15
+        for leaf in found["proof"]["leaves"]:
+            if leaf["form"] == "F":  # of the other form the claim stands inside the proof
+                leaf["zeta"][group] = [v - top for v in leaf["zeta"][group]]
+                leaf["nu"] = leaf["nu"] and [v - top * (s == group) for s, v in enumerate(leaf["nu"])]
+    return {**objective, "inside": True, "ratio": False}, found
+
+
+def mirrored(population: typed.Population) -> typed.Population:
+    """Return the population with the ceiling less each loss for its loss."""
+    known, top = population.knowledge, population.ceiling
+    if top is None:
+        message = "only losses with a ceiling have a mirror"
+        raise TypeError(message)
+    other: typed.Knowledge
+    if isinstance(known, typed.Losses):
+        cells = [
+            [[[top - high, top - low, w, 1 - part] for low, high, w, part in cell] for cell in row]
+            for row in known.cells
+        ]
+        other = replace(known, cells=cells)
+    else:
+        other = replace(known, mean=[[top - v for v in row] for row in known.mean])
+    return replace(population, knowledge=other)
 
 
 def places(value: Any, path: tuple[Any, ...] = (), *, ends: bool = False) -> list[tuple[Any, ...]]:
@@ -274,9 +341,105 @@ def _aims(original: Document) -> list[tuple[Any, ...]]:
     """List what mutants change: everything that the checker looks at, and limits with their multipliers more often."""
     # The number of rows of the fullest bin is for our own roundings: the checker, which is exact, has no use for it.
     paths = [path for path in places(original) if path[-2:] != ("knowledge", "rows")]
-    if any(s["question"][f"{side}_limits"] for s in statements(original) for side in ("group", "label")):
+    if any(original["question"][f"{side}_limits"]["rows"] for side in ("group", "label")):
         paths += 20 * [p for p in paths if "limits" in str(p) or "mu" in str(p[-2:])][:60]
     return paths
+
+
+#: Words that may stand in each other's place.
+WORDS = (
+    ("label", "group", "part"),
+    ("none", "plus", "minus", "both"),
+    ("general", "sensitive"),
+    ("any", "observed"),
+    ("refuse", "ceiling"),
+    ("hellinger", "total_variation", "kl", "chi_squared"),
+    ("sphere", "hoeffding"),
+    ("losses", "mean", "mean_variance"),
+    ("loss", *METRICS),
+)
+
+
+def reshaped(proof: Document, axis: str, form: str, document: Document) -> Document:
+    """Return a proof with leaves of some form, of pieces of some shares, made of the numbers of another one.
+
+    It has the right shape for the document's question; what it proves, if anything, is for the checker to say.
+    """
+    shape = len(document["population"]["groups"]), len(document["population"]["labels"])
+    parts = 1 + any(
+        one["objective"] is not None and one["objective"]["label"] is not None for one in document["statements"]
+    )
+    size = {"group": shape[0], "label": shape[1], "part": parts}[axis]
+    fits = all(split is None or max(split[:2]) < size for split in proof["splits"])
+    floors = _resized(proof["floors"], size)
+    return {
+        "axis": axis,
+        "floors": floors if sum(floors) <= 1 else [0.0] * size,
+        "splits": proof["splits"] if fits else [None],
+        "leaves": [
+            _reformed(leaf, proof["axis"], axis, form, document) for leaf in proof["leaves"][: None if fits else 1]
+        ],
+    }
+
+
+def _resized(values: list[float], size: int) -> list[float]:
+    return [values[i % len(values)] for i in range(size)] if values else [0.0] * size
+
+
+def _reformed(leaf: Document, before: str, axis: str, form: str, document: Document) -> Document:
+    """Return a leaf of some form with multipliers that are about those of another one."""
+    shape, top = (
+        (len(document["population"]["groups"]), len(document["population"]["labels"])),
+        document["population"]["ceiling"] or 1.0,
+    )
+    size = {"group": shape[0], "label": shape[1], "part": len(leaf["centre"])}[axis]
+    loss = document["question"]["metric"]["name"] == "loss"
+    tilted = leaf["form"] == "T"
+    table = leaf["w"] if tilted else leaf["zeta"]
+    middle = leaf["centre"]
+
+    def moved(v: float, s: int, y: int) -> float:
+        """Return the multiplier of a cell of the loss of all, at the centre, as the other form has it."""
+        at = {"group": s, "label": y, "part": 0}
+        x = middle[at[before] % len(middle)] or 1.0
+        if tilted == (form == "T") or not loss:
+            return v
+        if tilted:
+            return max(0.0, (v - top) * x)
+        across = leaf["offset"] or [0.0]
+        return (
+            v / x
+            + (leaf["base"] or [top])[at[before] % len(middle)]
+            + across[(y if before == "group" else s) % len(across)]
+        )
+
+    moving = [[moved(v, s, y) for y, v in enumerate(row)] for s, row in enumerate(table)]
+    shared = {
+        "centre": _resized(middle, size),
+        "lam": leaf["lam"],
+        "group_mu": leaf["group_mu"],
+        "label_mu": leaf["label_mu"],
+    }
+    if form == "T":
+        gamma, omega = (_resized(leaf.get(key) or [], size) for key in ("gamma", "omega"))
+        return {
+            "form": "T",
+            "w": moving,
+            "gamma": gamma,
+            "omega": omega,
+            "relaxed": leaf.get("relaxed", "none"),
+            **shared,
+        }
+    return {
+        "form": "F",
+        "zeta": moving,
+        "base": _resized(leaf.get("base") or [top], size) if loss else None,
+        "offset": _resized(leaf.get("offset") or [], shape[1 if axis == "group" else 0]) if loss else None,
+        "slope": None if loss else leaf.get("slope"),
+        "omega": _resized(leaf["omega"], shape[1] if axis == "part" else size),
+        "nu": leaf.get("nu"),
+        **shared,
+    }
 
 
 def mutate(original: Document, paths: list[tuple[Any, ...]], rng: random.Random) -> Document:
@@ -284,62 +447,108 @@ def mutate(original: Document, paths: list[tuple[Any, ...]], rng: random.Random)
     changed = copy.deepcopy(original)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         path = rng.choice(paths)
-        try:
-            parent: Any = changed
-            for step in path[:-1]:
-                parent = parent[step]
-            key: Any = path[-1]
-            value: Any = parent[key]
-        except (KeyError, IndexError, TypeError):
-            continue
-        if not isinstance(parent, dict | list):
-            continue
-        if isinstance(value, int | float) and not isinstance(value, bool) and rng.random() < 0.8:
-            moves = [value * (1 + s * 10.0**-e) for s in (1, -1) for e in (3, 6, 9, 15)]
-            parent[key] = rng.choice([*moves, -value, 0, 1, value + 1e-3, value - 1e-3, 1e99, 1e-320, 2 * value])
-        elif rng.random() < 0.3 and isinstance(parent, dict):
-            del parent[key]
-        elif isinstance(parent, list) and rng.random() < 0.7:
-            other = rng.randrange(len(parent))
-            move = rng.choice(["swap", "drop", "repeat"])
-            if move == "swap":
-                parent[key], parent[other] = parent[other], parent[key]
-            elif move == "drop":
-                parent.pop(key)
+        with contextlib.suppress(LookupError, ArithmeticError, TypeError, ValueError, AttributeError):  # spoiled before
+            if rng.random() < 0.1:
+                _transplant(changed, path, paths, rng)
+            elif "proof" in path and rng.random() < 0.05:
+                answer = _inside(changed, path[: path.index("proof")])
+                axis, form = rng.choice(["label", "group", "part"]), rng.choice("TF")
+                answer["proof"] = reshaped(answer["proof"], axis, form, original)
             else:
-                parent.insert(other, copy.deepcopy(value))
-        else:
-            parent[key] = rng.choice([None, "x", [], {}, True, -1, 0.5, [[0.5]]])
+                _change(_inside(changed, path[:-1]), path[-1], rng)
     if rng.random() < 0.7:
-        with contextlib.suppress(KeyError, TypeError, ValueError):
+        with contextlib.suppress(ArithmeticError, KeyError, TypeError, ValueError):
             mended(changed)
     return changed
+
+
+def _inside(document: Document, path: tuple[Any, ...]) -> Any:
+    found: Any = document
+    for step in path:
+        found = found[step]
+    return found
+
+
+def _transplant(changed: Document, path: tuple[Any, ...], paths: list[tuple[Any, ...]], rng: random.Random) -> None:
+    """Put what stands in one place into another one of the same kind, or exchange the two."""
+    alike = [p for p in paths if len(p) == len(path) and p != path and _kind(p) == _kind(path)]
+    if not alike:
+        return
+    other = rng.choice(alike)
+    (here, there), (key, place) = (_inside(changed, p[:-1]) for p in (path, other)), (path[-1], other[-1])
+    value = copy.deepcopy(here[key])
+    if rng.random() < 0.5:
+        here[key] = there[place]
+    there[place] = value
+
+
+def _kind(path: tuple[Any, ...]) -> list[str]:
+    return [step for step in path if isinstance(step, str)]
+
+
+def _change(parent: Any, key: Any, rng: random.Random) -> None:
+    """Change one place."""
+    if not isinstance(parent, dict | list):
+        return
+    value: Any = parent[key]
+    if isinstance(value, bool) and rng.random() < 0.5:
+        parent[key] = not value
+    elif isinstance(value, int | float) and not isinstance(value, bool) and rng.random() < 0.8:
+        moves = [value * (1 + s * 10.0**-e) for s in (1, -1) for e in (3, 6, 9, 15)]
+        parent[key] = rng.choice([*moves, -value, 0, 1, value + 1e-3, value - 1e-3, 1e99, 1e-320, 2 * value])
+    elif isinstance(value, str) and rng.random() < 0.6:
+        parent[key] = rng.choice([word for words in WORDS if value in words for word in words] or ["x"])
+    elif rng.random() < 0.3 and isinstance(parent, dict):
+        del parent[key]
+    elif isinstance(parent, list) and rng.random() < 0.7:
+        other = rng.randrange(len(parent))
+        move = rng.choice(["swap", "drop", "repeat"])
+        if move == "swap":
+            parent[key], parent[other] = parent[other], parent[key]
+        elif move == "drop":
+            parent.pop(key)
+        else:
+            parent.insert(other, copy.deepcopy(value))
+    else:
+        parent[key] = rng.choice([None, "x", [], {}, True, -1, 0.5, [[0.5]]])
 
 
 def check_mutants(name: str, chunk: int) -> None:
     """Change the answer to a question at random: no crash, and what is proved is true."""
     asked = {**USUAL, **QUESTIONS[name][1]}
     count = min(MOST_MUTANTS, MUTANTS[name] - chunk * MOST_MUTANTS)
-    rng = random.Random(f"{name}, {chunk}")  # noqa: S311 (reproducible mutations)
     original = honest(name, curve=(len(name) + chunk) % 3 == 0)
+    check_mutants_of(original, f"{name}, {chunk}", count, asked["tol"], asked["budget"])
+
+
+def check_mutants_of(original: Document, seed: str, count: int, tol: float, budget: int | None) -> None:
+    """Change a document at random: no crash, and what is proved is true."""
+    rng = random.Random(seed)  # noqa: S311 (reproducible mutations)
     paths, attained = _aims(original), [claim["attained"] for claim in claims(original)]
-    proved = 0
+    about, proved = _question(original), 0
     for _ in range(count):
         mutant = mutate(original, paths, rng)
         result = verify(mutant)
         assert result.valid or result.reasons
+        if _question(mutant) == about:
+            assert_no_more_is_proved(mutant, tol, budget)
         if not result.valid:
             continue
         proved += 1
-        if _question(mutant) == _question(original):
+        if _question(mutant) == about:
             assert not better_than(mutant, attained)
-        assert_true(mutant, asked["tol"], asked["budget"])
+        assert_true(mutant, tol, budget)
     assert 0 < proved < 0.8 * count
 
 
 def _question(document: Document) -> Any:
-    """Return what a document is about: a population, and questions of it."""
-    return document["population"], [s["question"] for s in statements(document)]
+    """Return what a document is about: a population, a question, statements and radii; None if that is unclear."""
+    try:
+        stated = [(one["objective"], one["confidence"]) for one in document["statements"]]
+        radii = [(point["rho"], point["claim"] is None) for point in document["points"]]
+        return document["population"], document["question"], stated, radii
+    except (KeyError, TypeError):
+        return None
 
 
 @cache
@@ -365,70 +574,191 @@ def check_forgery(written: str, change: Change, reason: str, verdict: Verdict | 
 def check_malformed(written: str, change: Change) -> None:
     """Change an honest document: it is no certificate any more, whatever its form and its digest, for one reason."""
     assert _is_proved(written)
-    plain, careful = (json.loads(written) for _ in range(2))
-    for broken in (plain, careful):
+    plain_, careful = (json.loads(written) for _ in range(2))
+    for broken in (plain_, careful):
         change(broken)
-    assert json.dumps(plain) != json.dumps(json.loads(written))
-    with contextlib.suppress(KeyError, TypeError, ValueError):
+    assert json.dumps(plain_) != json.dumps(json.loads(written))
+    with contextlib.suppress(ArithmeticError, KeyError, TypeError, ValueError):
         mended(careful)
-    for form in (plain, json.dumps(plain), careful, json.dumps(careful)):
+    for form in (plain_, json.dumps(plain_), careful, json.dumps(careful)):
         result = verify(form)
         assert result.verdict is Verdict.NOT_A_CERTIFICATE
         assert len(result.reasons) == 1
         assert "\n" not in result.reasons[0]
 
 
+@dataclass(frozen=True)
+class Truth:
+    """What some distribution attains, and what none exceeds; of a ratio both the other way."""
+
+    attained: float
+    bound: float
+
+
+#: What a witness may miss of a difference, or of a ratio of means of ordinary size.
+ROUNDING = 1e-9
+
+
 def assert_true(document: Document, tol: float = 1e-3, budget: int | None = 20) -> None:
-    """Every statement is one about its own population and question: certify that anew and compare."""
-    written, curve = json.dumps(document), document["format"].endswith("curve")
-    found = [*CertificateCurve.from_json(written)] if curve else [Certificate.from_json(written)]
-    for claim in found:
-        way = -1.0 if claim.lower else 1.0
-        for one in claim.comparisons or (claim,):
-            bound = min(one.bound, claim.bound, key=lambda v: way * v)
-            assert way * bound >= way * _attained(one, claim.population, tol, budget) - 1e-12
+    """Every claim is one about the document's own population and question: certify that anew and compare.
+
+    Of the metric, and of each statement. What is attained was checked too if nothing is sampled: a document may speak
+    of a larger ball than need be. And what is shown of the document is no better than what is true.
+    """
+    read, shown = read_document(json.dumps(document)), read_result(json.dumps(document))
+    certificates_ = iter(shown) if isinstance(shown, CertificateCurve) else iter([shown])
+    levels = {one.objective: one for one in read.statements}
+    made = _made_of(read)
+    way = -1.0 if any(one is not None and one.ratio for one in made) else 1.0
+    for point in read.points:
+        if point.claim is None:
+            continue
+        truths = [_truth(read, levels.get(one), one, point.rho, tol, budget) for one in made]
+        most = Truth(max(way * one.attained for one in truths), max(way * one.bound for one in truths))
+        for claim in (point.claim, next(certificates_)):
+            assert way * claim.bound >= most.attained - 1e-12
+            assert read.question.confidence is not None or way * (claim.attained or 0.0) <= most.bound + ROUNDING
+        for one, answer in zip(read.statements, point.answers, strict=True):
+            truth = _truth(read, one, one.objective, point.rho, tol, budget)
+            assert way * answer.bound >= way * truth.attained - 1e-12
+            assert (
+                one.confidence is not None
+                or answer.attained is None
+                or way * answer.attained <= way * truth.bound + ROUNDING
+            )
 
 
-#: What is attained in questions that were asked before: most mutants differ in their proofs only.
-_known: dict[str, float] = {}
+def assert_no_more_is_proved(document: Document, tol: float = 1e-3, budget: int | None = 20) -> None:
+    """What the multipliers of a document prove is true, whatever it claims of the metric and whatever it shows.
+
+    Where they prove as much as is claimed, no claim that is false by little is proved by them.
+    """
+    try:
+        read = read_document(document)
+    except MalformedError:
+        return
+    for number, statement in enumerate(read.statements):
+        way = -1.0 if statement.objective is not None and statement.objective.ratio else 1.0
+        for point in read.points:
+            if point.claim is None:
+                continue
+            answer = point.answers[number]
+            if not proves(read, number, answer.proof, point.rho, answer.bound):
+                continue
+            truth = _truth(read, statement, statement.objective, point.rho, tol, budget)
+            false = truth.attained - way * ROUNDING
+            assert not (math.isfinite(false) and proves(read, number, answer.proof, point.rho, false))
 
 
-def _attained(one: Certificate, population: Population, tol: float, budget: int | None) -> float:
-    """Return what some distribution attains in the question of a certificate; the other end if there is none."""
-    rows: dict[str, Any] = {
-        f"{side}_rows": None if limits is None else (limits.matrix.tolist(), limits.right.tolist())
-        for side, limits in (("group", one.group_limits), ("label", one.label_limits))
-    }
-    asked: dict[str, Any] = {
-        "objective": one.objective if isinstance(one.objective, Objective) else None,
-        "shift": one.shift,
-        "divergence": one.divergence,
-        "group_skew": one.group_skew,
-        "label_skew": one.label_skew,
-        "support": one.support,
-        "empty_cells": one.empty_cells,
-        "fair": one.fair,
-        "base_rate_tolerance": one.base_rate_tolerance,
-        "confidence": one.confidence,
-        "region": one.region or "auto",
-        "tol": tol,
-        "budget": budget,
-        **rows,
-    }
-    key = repr((digest(write_population(population)), one.rho, asked))
-    if key not in _known:
-        _known[key] = _found(population, one.rho, asked, never=np.inf if one.lower else -np.inf)
-    return _known[key]
+def proves(document: typed.Document, number: int, proof: typed.Proof, rho: float, claimed: float) -> bool:
+    """Tell whether multipliers prove a claim about a statement of a document."""
+    statement, question = document.statements[number], document.question
+    before, ctx.prec = ctx.prec, PRECISION
+    try:
+        surrogate = checked_surrogate(document.population, question, statement)
+        known = document.population if surrogate is None else surrogate.population
+        affinity = None if surrogate is None else surrogate.least_affinity(rho)
+        ratio = statement.objective is not None and statement.objective.ratio
+        exact = Statement(known, question, statement.objective, rho, affinity, claimed if ratio else 1.0)
+        found = excesses(exact, proof, claimed)
+        return bool(found) and all(excess <= 0 for excess in found)
+    except (RefusedError, ArithmeticError, ValueError):
+        return False
+    finally:
+        ctx.prec = before
 
 
-def _found(population: Population, rho: float, asked: dict[str, Any], never: float) -> float:
-    """Ask, and return what is attained, or ``never`` if no distribution is in question."""
+def _made_of(document: typed.Document) -> list[typed.Objective | None]:
+    """Return what the metric is the worst of, by our own list of metrics, which the checker does not know."""
+    population, asked = read_population(document.population), document.question.metric
+    if asked.name == "loss":
+        return [None]
+    group = None if asked.group is None else population.groups.index(read_name(asked.group))
+    found = metrics.METRICS[asked.name]
+    label = population.labels.index(population.positive) if found.by_label and found.selection else None
+    made = found.objectives(population.weight.shape, group, label)
+    return [typed.Objective(one.plus, one.minus, one.label, one.inside, one.ratio) for one in made]
+
+
+#: What is true of questions that were asked before: most mutants differ in their proofs only.
+_known: dict[str, Truth] = {}
+
+
+def _truth(
+    document: typed.Document,
+    statement: typed.Statement | None,
+    about: typed.Objective | None,
+    rho: float,
+    tol: float,
+    budget: int | None,
+) -> Truth:
+    """Certify a statement anew. What has no statement of its own is as sure as the whole."""
+    population, question = document.population, document.question
+    confidence = question.confidence if statement is None else statement.confidence
+    region = "auto" if statement is None or statement.sampling is None else statement.sampling.region
+    key = repr((digest(population), replace(question, tol=tol), about, rho, confidence, region, budget))
+    if key in _known:
+        return _known[key]
+    if about is None:
+        found = _found(population, question, None, rho, confidence, region, tol, budget)
+    elif about.plus is None and about.minus is not None:
+        other, top = Objective(about.minus, None, about.label, about.inside), population.ceiling
+        assert top is not None
+        found = _found(mirrored(population), question, other, rho, confidence, region, tol, budget)
+        found = Truth(found.attained - top, found.bound - top)
+    elif about.plus is None:
+        found = Truth(-math.inf, math.inf)  # of nothing anything is true
+    else:
+        other = Objective(about.plus, about.minus, about.label, about.inside, about.ratio)
+        found = _found(population, question, other, rho, confidence, region, tol, budget)
+    _known[key] = found
+    return found
+
+
+def _solver(
+    population: typed.Population,
+    question: typed.Question,
+    objective: Objective | None,
+    confidence: float | None,
+    region: str,
+    tol: float,
+    budget: int | None,
+) -> Solver:
+    """Put the question of a document, or another objective in its place, into numbers."""
+    limits: dict[str, Any] = {}
+    for side, given in (("group", question.group_limits), ("label", question.label_limits)):
+        limits[f"{side}_skew"] = given.skew
+        limits[f"{side}_rows"] = (given.rows, given.most) if given.rows else None
+    keys = ("shift", "divergence", "support", "empty_cells", "fair", "base_rate_tolerance")
+    asked = {key: getattr(question, key) for key in keys}
+    known = read_population(population)
+    more: dict[str, Any] = {"confidence": confidence, "region": region, "tol": tol, "budget": budget}
+    return solver(known, objective=objective, **asked, **limits, **more)
+
+
+def _found(
+    population: typed.Population,
+    question: typed.Question,
+    objective: Objective | None,
+    rho: float,
+    confidence: float | None,
+    region: str,
+    tol: float,
+    budget: int | None,
+) -> Truth:
+    """Ask, and return what is true; if no distribution is in question anything is."""
+    way = -1.0 if objective is not None and objective.ratio else 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SmallCellWarning)
         try:
-            found = solver(population, **asked)
-        except InputError:  # a contradiction: there is nothing that could exceed the claim
-            return never
+            found = _solver(population, question, objective, confidence, region, tol, budget)
+        except InputError:  # a contradiction, or a question that we do not answer
+            if question.base_rate_tolerance is None:
+                return Truth(-way * math.inf, way * math.inf)
+            equal = replace(question, base_rate_tolerance=None)  # what is attained there is attained here
+            attained = _found(population, equal, objective, rho, confidence, region, tol, budget).attained
+            return Truth(attained, way * math.inf)
         if rho < found.distance:
-            return never
-        return certificates(found, np.array([rho]))[0].attained
+            return Truth(-way * math.inf, way * math.inf)
+        (one,) = certificates(found, np.array([rho]))
+        return Truth(one.attained, one.bound)

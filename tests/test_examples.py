@@ -44,7 +44,7 @@ def test_audit() -> None:
     assert "claimed: zero_one at most 0.242389 at rho = 0.2" in honest
     assert "Female >50K: weight 557, mean loss 0.4847" in honest
     assert forged.startswith("not proved\n")
-    assert "exceeds the claimed bound" in forged
+    assert "do not prove the claimed bound" in forged
 
 
 def test_audit_of_a_file(tmp_path: Path) -> None:

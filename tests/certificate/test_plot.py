@@ -15,10 +15,15 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from fairbound import CertificateCurve, InputError, Population, certify, certify_curve
-from fairbound.certificate.staircase import attained_steps, bound_steps
+from fairbound.certificate.continuous import attained_steps, bound_steps
 
 POPULATION = Population.from_moments(
     [[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]], groups=["m", "f"], labels=["no", "yes"]
+)
+
+
+PREDICTED = Population.from_predictions(
+    ["no", "yes"] * 40, (["no"] * 3 + ["yes"]) * 20, sensitive_features=["m"] * 36 + ["f"] * 44
 )
 
 
@@ -42,10 +47,13 @@ def points(one: Line2D) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in zip(one.get_xdata(), one.get_ydata(), strict=True)]  # type: ignore[arg-type]
 
 
-def test_the_bound_is_drawn_as_the_steps_that_are_proved(curve: CertificateCurve) -> None:
-    b = dict(zip(curve.rho, curve.bound, strict=True))
-    expected = [(curve.distance, b[0.1]), (0.1, b[0.1]), (0.1, b[0.2]), (0.2, b[0.2]), (0.2, b[0.3]), (0.3, b[0.3])]
-    assert points(line(curve.plot(), "bound")) == expected
+def test_the_bound_is_drawn_as_what_is_proved_at_every_radius(curve: CertificateCurve) -> None:
+    drawn = points(line(curve.plot(), "bound"))
+    assert len(drawn) > 20
+    assert drawn[0][0] == curve.distance
+    assert all(y == curve.bound_at(x) for x, y in drawn)
+    at = dict(drawn)
+    assert all(at[c.rho] <= c.bound for c in curve)
 
 
 def test_the_attained_loss_is_drawn_as_steps_from_below(curve: CertificateCurve) -> None:
@@ -55,14 +63,21 @@ def test_the_attained_loss_is_drawn_as_steps_from_below(curve: CertificateCurve)
 
 
 def test_no_drawn_bound_is_below_a_certified_one_in_between() -> None:
-    """Straight lines between the points would be: the worst case bends downward."""
+    """Straight lines between the radii would be: the worst case bends downward."""
     coarse = certify_curve(POPULATION, [0.1, 0.3])
-    x, y = bound_steps(coarse.rho, coarse.bound, coarse.distance)
+    x, y = np.array(points(line(coarse.plot(), "bound"))).T
     for c in certify_curve(POPULATION, np.linspace(0.1, 0.3, 21)):
-        drawn = y[np.flatnonzero(x >= c.rho)[0]]
-        assert drawn >= c.attained
+        assert np.interp(c.rho, x, y) >= c.attained - 1e-3
     straight = np.interp(0.2, coarse.rho, coarse.bound)
     assert straight < certify(POPULATION, 0.2).attained
+
+
+def test_stairs_are_drawn_upright() -> None:
+    """Of ratios nothing is proved between two radii but what holds at the larger one."""
+    stairs = certify_curve(PREDICTED, [0.1, 0.15], metric="demographic_parity_ratio", pos_label="yes")
+    x, y = np.array(points(line(stairs.plot(), "bound"))).T
+    assert set(y[(x > 0.1) & (x <= 0.15)]) == {stairs.bound[1]}
+    assert set(y[x <= 0.1]) == {stairs.bound[0]}
 
 
 def test_steps_never_trust_a_loose_bound_where_a_larger_radius_has_a_better_one() -> None:

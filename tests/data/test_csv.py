@@ -18,6 +18,7 @@ import pytest
 from fairbound import InputError, Population
 from fairbound.certificate.document import write_population
 from fairbound.data.csv_file import LONGEST_LINE, CsvFile, typed
+from fairbound.verify import document as written
 
 
 def frame(rows: int = 500, labels: int = 2) -> pl.DataFrame:
@@ -38,7 +39,7 @@ def frame(rows: int = 500, labels: int = 2) -> pl.DataFrame:
     )
 
 
-def population(source: Any, **columns: Any) -> dict[str, Any]:
+def population(source: Any, **columns: Any) -> written.Population:
     return write_population(Population.from_frame(source, **columns))
 
 

@@ -17,12 +17,12 @@ from fairbound.arithmetic.arrays import Floats
 from fairbound.arithmetic.rounding import LEEWAY, raised
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.problem import Problem, problem_of
-from fairbound.solve.proof import RatesProof
 from fairbound.solve.rates_bounds import Leaves, rates_bound
 from fairbound.solve.rates_limits import limiting_pull
 from fairbound.solve.rates_nearest import nearest_rates
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.witness import Witness
+from fairbound.verify.document import Fractional
 from tests.problems import E, P, random_population
 from tests.rates_oracles import conic_rates, linear_support, random_rates_members, sensitive_grid, without_condition
 
@@ -417,10 +417,10 @@ def leaf_value(
 
 def test_a_certificate_is_what_its_proof_gives() -> None:
     certificate = certify(Population.from_moments(P, E), 0.3, base_rate_tolerance=0.05)
-    proof = certificate.proof
-    assert isinstance(proof, RatesProof)
-    assert proof.splits == (None,)
-    leaves = Leaves(proof.zeta, proof.base, proof.nu, proof.centre, proof.omega, proof.lam)
+    (leaf,) = certificate.proof.leaves
+    assert isinstance(leaf, Fractional)
+    parts = (leaf.zeta, leaf.base, leaf.nu, leaf.centre, leaf.omega, 0.5 * leaf.lam)
+    leaves = Leaves(*(np.array([part]) for part in parts))
     problem, rates = posed(certificate.population, "general"), BaseRates(2, MarginalSet(2), 0.05)
     root = np.eye(2)[None]
     assert rates_bound(problem, rates, np.array([0.3]), root, leaves)[0] == certificate.bound

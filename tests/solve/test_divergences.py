@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
@@ -25,8 +26,8 @@ from fairbound import (
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.certify import largest_certified_rho
 from fairbound.errors import ThresholdError
-from fairbound.problem.divergences import DIVERGENCES
-from fairbound.problem.question import DivergenceName, Shift
+from fairbound.problem.divergences import DIVERGENCES, DivergenceName
+from fairbound.problem.question import Shift
 from fairbound.solve.cone_pieces import ConePieces, merged
 from fairbound.solve.conjugate_bounds import moving_bound
 from fairbound.solve.nearest_product import nearest_product, product_divergence
@@ -34,7 +35,7 @@ from fairbound.solve.problem import Problem, problem_of
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.worst_within_cells import Ground, keep_inside, measure, worst_inside
 from tests.divergence_oracles import distance, members, primal_at
-from tests.forging import Change, check_forgery
+from tests.forging import Change, check_forgery, claims, statements
 from tests.problems import E, P, random_population
 
 NAMES: tuple[DivergenceName, ...] = ("total_variation", "kl", "chi_squared")
@@ -410,9 +411,12 @@ def test_documents_are_read_back() -> None:
 
 
 FORGERIES: dict[str, tuple[Change, str]] = {
-    "a bound too low": (lambda d: d["claim"].update(bound=d["claim"]["attained"] - 1e-3), "exceeds the claimed bound"),
-    "a smaller radius": (lambda d: d["question"].update(rho=0.8 * d["question"]["rho"]), "outside the ball"),
-    "attained overstated": (lambda d: d["claim"].update(attained=d["claim"]["attained"] + 1e-4), "less than"),
+    "a bound too low": (
+        lambda d: [c.update(bound=c["attained"] - 1e-3) for c in claims(d)],
+        "not prove the claimed bound",
+    ),
+    "a smaller radius": (lambda d: d["points"][0].update(rho=0.8 * d["points"][0]["rho"]), "outside the ball"),
+    "attained overstated": (lambda d: [c.update(attained=c["attained"] + 1e-4) for c in claims(d)], "less than"),
     "another divergence": (
         lambda d: d["question"].update(divergence="chi_squared" if d["question"]["divergence"] == "kl" else "kl"),
         "",
@@ -430,10 +434,13 @@ def test_forged_documents_are_refused(name: DivergenceName) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_proofs_of_another_kind_are_refused(name: DivergenceName) -> None:
-    single = {"kind": "divergence_single", "eta": 1.0, "lam": 1.0}
-    kinds = certify(MEAN, RADII[name][1], divergence=name).to_json()
-    check_forgery(kinds, lambda d: d.update(proof=single), "does not answer this question", None)
-    check_forgery(certify(MEAN, 0.1).to_json(), lambda d: d.update(proof=single), "", None)
+    """Form F is for Hellinger balls alone, and multipliers of form T are those of their divergence."""
+    hellinger = certify(MEAN, 0.1).to_json()
+    (other,) = statements(json.loads(hellinger))
+    written = certify(MEAN, RADII[name][1], divergence=name).to_json()
+    check_forgery(written, lambda d: statements(d)[0].update(proof=other["proof"]), "for Hellinger balls", None)
+    (tilted,) = statements(json.loads(written))
+    check_forgery(hellinger, lambda d: statements(d)[0].update(proof=tilted["proof"]), "", None)
 
 
 def checked_at_random(name: DivergenceName, count: int) -> None:

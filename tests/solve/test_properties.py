@@ -23,7 +23,7 @@ from fairbound import (
     nearest_fair,
     verify,
 )
-from fairbound.solve.proof import PartitionProof, TangentProof
+from fairbound.verify.document import Fractional, Tilted
 from tests.problems import E, P, Question, questions, radius, random_population
 
 SHIFTS: Any = ["general", "sensitive"]
@@ -219,11 +219,12 @@ def test_empty_cells() -> None:
 
 
 def test_the_proof_has_the_shape_it_should() -> None:
-    assert isinstance(certify(Population.from_moments(P, E), 0.3).proof, TangentProof)
-    proof = certify(Population.from_moments(P, E), 0.3, shift="sensitive").proof
-    assert isinstance(proof, PartitionProof)
+    (leaf,) = certify(Population.from_moments(P, E), 0.3).proof.leaves
+    assert isinstance(leaf, Fractional)
+    proof = certify(Population.from_moments(P, E), 0.3, metric="group_loss", divergence="kl").proof
+    assert isinstance(proof.leaves[0], Tilted)
     leaves = sum(split is None for split in proof.splits)
-    assert leaves == len(proof.w) == len(proof.splits) - leaves + 1
+    assert leaves == len(proof.leaves) == len(proof.splits) - leaves + 1
 
 
 def test_words() -> None:

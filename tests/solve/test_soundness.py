@@ -16,9 +16,9 @@ from fairbound.arithmetic.arrays import Floats
 from fairbound.arithmetic.rounding import LEEWAY
 from fairbound.solve.leaf_bounds import general_bound, piece_bound
 from fairbound.solve.problem import Problem, problem_of
-from fairbound.solve.proof import TangentProof
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.witness import Witness
+from fairbound.verify.document import Fractional
 from tests.oracles import conic_general, random_members, sensitive_at
 from tests.problems import E, P, Question, questions, radius, random_population, shares, solver
 
@@ -230,13 +230,14 @@ def test_a_lowered_multiplier_proves_nothing() -> None:
 
 def test_a_certificate_is_what_its_proof_gives() -> None:
     certificate = certify(Population.from_moments(P, E), 0.3)
-    proof = certificate.proof
-    assert isinstance(proof, TangentProof)
+    (leaf,) = certificate.proof.leaves
+    assert isinstance(leaf, Fractional)
     problem = posed(certificate.population, "general")
-    again = general_bound(problem, np.array([0.3]), proof.phi[None], proof.share[None])
-    assert again[0] == certificate.bound
+    phi, share = np.array([leaf.zeta]), np.array([leaf.centre])
+    again = general_bound(problem, np.array([0.3]), phi, share)
+    assert again[0] == pytest.approx(certificate.bound, abs=1e-13)
     lower = replace(problem, upper=replace(problem.upper, loss=problem.upper.loss * 0.99))
-    assert general_bound(lower, np.array([0.3]), proof.phi[None], proof.share[None])[0] < certificate.bound
+    assert general_bound(lower, np.array([0.3]), phi, share)[0] < certificate.bound
 
 
 def test_question_is_validated_once() -> None:

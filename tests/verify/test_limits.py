@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairbound import Certificate, Population, certify, verify
-from tests.forging import Change, Document, check_forgery, honest, text
+from tests.forging import Change, Document, better, check_forgery, honest, text
 from tests.problems import E, P, radius, random_limits, random_population
 
 
@@ -39,16 +39,23 @@ def test_every_certificate_is_proved(chunk: int) -> None:
         assert certificate.bound - result.checked_bound <= 1e-5
 
 
+MISSING = "not prove the claimed bound"
+
 #: Documents with limits, by the names of the questions that they answer.
 DOCUMENTS = {"general": "general, intervals", "sensitive": "sensitive, intervals", "pieces": "pieces with limits"}
+
+
+def proof(found: Document) -> Any:
+    """Return the proof of the only statement."""
+    return found["points"][0]["answers"][0]["proof"]
 
 
 def everywhere(key: str, change: Callable[[list[float]], list[float]]) -> Change:
     """Return a change of some multipliers in the whole proof."""
 
     def edit(found: Document) -> None:
-        for part in found["proof"].get("leaves", [found["proof"]]):
-            part[key] = change(part[key])
+        for leaf in proof(found)["leaves"]:
+            leaf[key] = change(leaf[key])
 
     return edit
 
@@ -58,36 +65,36 @@ def limit(side: str, change: Change) -> Change:
     return lambda found: change(found["question"][f"{side}_limits"])
 
 
-def drop(side: str, key: str) -> Change:
+def drop(side: str) -> Change:
     """Return a change that forgets a side's limits, and the multipliers with them."""
 
     def edit(found: Document) -> None:
-        found["question"][f"{side}_limits"] = None
-        everywhere(key, lambda _: [])(found)
+        found["question"][f"{side}_limits"] = {"skew": None, "rows": [], "most": []}
+        everywhere(f"{side}_mu", lambda _: [])(found)
 
     return edit
 
 
 NOT_PROVED: dict[str, tuple[str, Change, str]] = {
-    "negative multipliers": ("general", everywhere("level_mu", lambda mu: [-v - 1.0 for v in mu]), "must be >= 0"),
+    "negative multipliers": ("general", everywhere("group_mu", lambda mu: [-v - 1.0 for v in mu]), "must be >= 0"),
     "negative multipliers of the labels": (
         "general",
-        everywhere("share_mu", lambda mu: [-v - 1.0 for v in mu]),
+        everywhere("label_mu", lambda mu: [-v - 1.0 for v in mu]),
         "be >= 0",
     ),
     "negative multipliers of a leaf": (
         "sensitive",
-        everywhere("level_mu", lambda mu: [-1.0 for _ in mu]),
+        everywhere("group_mu", lambda mu: [-1.0 for _ in mu]),
         "must be >= 0",
     ),
-    "no multipliers": ("general", everywhere("level_mu", lambda mu: [0.0 for _ in mu]), "exceeds the claimed bound"),
-    "no multipliers of the labels": ("general", everywhere("share_mu", lambda mu: [0.0 for _ in mu]), "exceeds"),
-    "no multipliers of the leaves": ("pieces", everywhere("share_mu", lambda mu: [0.0 for _ in mu]), "exceeds"),
-    "larger multipliers": ("general", everywhere("level_mu", lambda mu: [v + 0.1 for v in mu]), "exceeds"),
-    "dropped group limits": ("general", drop("group", "level_mu"), "exceeds the claimed bound"),
-    "dropped label limits": ("general", drop("label", "share_mu"), "exceeds the claimed bound"),
-    "dropped label limits of a tree": ("sensitive", drop("label", "share_mu"), "leaves out admissible shares"),
-    "wider limits": ("general", limit("group", lambda d: d.update(most=[v + 0.05 for v in d["most"]])), "exceeds"),
+    "no multipliers": ("general", everywhere("group_mu", lambda mu: [0.0 for _ in mu]), MISSING),
+    "no multipliers of the labels": ("general", everywhere("label_mu", lambda mu: [0.0 for _ in mu]), MISSING),
+    "no multipliers of the leaves": ("pieces", everywhere("label_mu", lambda mu: [0.0 for _ in mu]), MISSING),
+    "larger multipliers": ("general", everywhere("group_mu", lambda mu: [v + 0.1 for v in mu]), MISSING),
+    "dropped group limits": ("general", drop("group"), MISSING),
+    "dropped label limits": ("general", drop("label"), MISSING),
+    "dropped label limits of a tree": ("sensitive", drop("label"), "leaves out admissible shares"),
+    "wider limits": ("general", limit("group", lambda d: d.update(most=[v + 0.05 for v in d["most"]])), MISSING),
     "wider limits of a tree": (
         "sensitive",
         limit("label", lambda d: d.update(most=[v + 0.05 for v in d["most"]])),
@@ -104,25 +111,21 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
         limit("group", lambda d: d.update(rows=[[-v for v in row] for row in d["rows"]])),
         "breaks a limit",
     ),
-    "a higher floor": (
-        "sensitive",
-        lambda d: d["proof"]["floors"].__setitem__(0, 0.71),
-        "leaves out admissible shares",
-    ),
+    "a higher floor": ("sensitive", lambda d: proof(d)["floors"].__setitem__(0, 0.71), "leaves out admissible shares"),
     "floors above one": (
         "sensitive",
         lambda d: (
             d["question"]["label_limits"].update(rows=[[-1, 0], [0, -1]], most=[-0.9, -0.9]),
-            d["proof"].update(floors=[0.8, 0.8]),
+            proof(d).update(floors=[0.8, 0.8]),
         ),
         "root is empty",
     ),
     "a witness beyond the limits": (
         "general",
-        lambda d: d["witness"].update(group_mass=[0.61, 0.39]),
+        lambda d: d["points"][0]["answers"][0]["witness"].update(group_mass=[0.61, 0.39]),
         "breaks a limit",
     ),
-    "a bound too low": ("general", lambda d: d["claim"].update(bound=d["claim"]["bound"] - 1e-5), "exceeds"),
+    "a bound too low": ("general", lambda d: better(d, 1e-5), MISSING),
 }
 
 
@@ -143,8 +146,8 @@ def test_smaller_multipliers_of_a_slack_limit_prove_as_much() -> None:
     """Any multipliers are valid: zero is, where the limit does not bind."""
     loose: dict[str, Any] = {"group_limits": {0: (0.05, 0.95)}}
     found = json.loads(certify(Population.from_moments(P, E), 0.2, **loose).to_json())
-    found["proof"]["level_mu"] = [0.0, 0.0]
-    found["claim"]["bound"] += 1e-9
+    proof(found)["leaves"][0]["group_mu"] = [0.0, 0.0]
+    better(found, -1e-9)
     assert verify(found).valid
 
 
@@ -152,7 +155,7 @@ def test_a_check_ends() -> None:
     """Many limits in many leaves are too much work."""
     large = honest("sensitive, intervals")
     count = 4_000
-    large["question"]["label_limits"] = {"rows": [[1.0, 0.0]] * count, "most": [0.5] * count}
-    leaf = {**large["proof"]["leaves"][0], "share_mu": [0] * count}
-    large["proof"]["leaves"] = [leaf] * 1300
+    large["question"]["label_limits"] = {"skew": None, "rows": [[1.0, 0.0]] * count, "most": [0.5] * count}
+    leaf = {**proof(large)["leaves"][0], "label_mu": [0] * count}
+    proof(large)["leaves"] = [leaf] * 1300
     assert "the check would take" in verify(large).reasons[0]

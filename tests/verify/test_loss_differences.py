@@ -25,7 +25,8 @@ from fairbound import (
     verify,
 )
 from fairbound.data.loss_summary import bin_edges
-from fairbound.verify.duality import RefusedError
+from fairbound.verify.balls import RefusedError
+from fairbound.verify.document import Losses
 from fairbound.verify.sampling import recount
 from tests.forging import Change, check_forgery
 from tests.reporting.test_report import Page, words
@@ -141,8 +142,8 @@ def test_the_checker_knows_no_bins_but_the_fixed_ones(down: bool) -> None:
     cells = frozenset({(0, 0)}) if down else frozenset()
 
     def counted(low: float, high: float) -> list[int]:
-        known = {"knowledge": {"cells": [[[[low, high, 5, 0.5]]]]}, "ceiling": 1.0, "loss": "mine"}
-        return recount(known, [0.0, 0.5, 1.0], 0, cells)[0][0]
+        known = Losses("losses", [[[[low, high, 5, 0.5]]]], 1.0)
+        return recount(known, 1.0, "mine", [0.0, 0.5, 1.0], 0, cells)[0][0]
 
     assert sum(counted(edges[10], edges[11])) == 5
     assert counted(edges[10], edges[11]) == counted(edges[10] - 1e-15, edges[11] + 1e-15)
@@ -154,37 +155,48 @@ def test_the_checker_knows_no_bins_but_the_fixed_ones(down: bool) -> None:
             counted(*places)
 
 
+def sampling(document: Any, number: int = 0) -> Any:
+    """Return what is said of a sample for a statement: the first one is group 0 minus group 1, then the other way."""
+    return document["statements"][number]["sampling"]
+
+
 def move(place: str, by: float) -> Change:
-    """Return a change of the subtracted group's mean or variance in the first statement (group 0 minus group 1)."""
+    """Return a change of the subtracted group's mean or variance in the first statement."""
 
     def change(document: Any) -> None:
-        document["sampling"][0]["knowledge"][place][1][0] += by
+        sampling(document)["knowledge"][place][1][0] += by
 
     return change
 
 
 def move_count(document: Any) -> None:
-    counts = document["sampling"][0]["counts"][1][0]
+    counts = sampling(document)["counts"][1][0]
     counts[-1] += 1
     counts[0] -= 1
 
 
 def reverse(document: Any) -> None:
-    counts = document["sampling"][0]["counts"]
+    counts = sampling(document)["counts"]
     counts[1] = [cell[::-1] for cell in counts[1]]
 
 
 def as_if_added(document: Any) -> None:
     """Let the first statement use what the sample says of both groups' losses as added ones."""
-    shift, region = document["points"][0]["statements"][0]["question"]["shift"], document["sampling"][0]["region"]
+    shift, region = document["question"]["shift"], sampling(document)["region"]
     asked: Any = {"shift": shift, "region": region, "confidence": 0.95, "metric": "group_loss", "tol": 1e-4}
     own = json.loads(certify(sample(), 0.1, **asked).to_json())
-    document["sampling"][0] = own["sampling"][0]
+    document["statements"][0]["sampling"] = sampling(own)
 
 
 def upper_mean(document: Any) -> None:
     """Take the upper limits of the subtracted means, from the statement in which they are added."""
-    document["sampling"][0]["knowledge"]["mean"][1] = document["sampling"][1]["knowledge"]["mean"][1]
+    sampling(document)["knowledge"]["mean"][1] = sampling(document, 1)["knowledge"]["mean"][1]
+
+
+def exchange(document: Any) -> None:
+    """Give each statement what the sample says for the other one."""
+    first, second = document["statements"]
+    first["sampling"], second["sampling"] = second["sampling"], first["sampling"]
 
 
 BOTH = [(shift, region) for shift in SHIFTS for region in REGIONS]
@@ -203,7 +215,7 @@ SPOILT: dict[str, tuple[list[tuple[Any, str]], Change, str]] = {
     "a count moved": ([(shift, "sphere") for shift in SHIFTS], move_count, "not those of the population's rows"),
     "counts mirrored": ([(shift, "sphere") for shift in SHIFTS], reverse, "not those of the population's rows"),
     "all losses taken for added ones": (BOTH, as_if_added, ""),
-    "the other statement's limits": (BOTH, lambda d: d["sampling"].reverse(), ""),
+    "the other statement's limits": (BOTH, exchange, ""),
     "upper limits subtracted": ([("sensitive", "sphere"), ("sensitive", "hoeffding")], upper_mean, "may be below"),
 }
 

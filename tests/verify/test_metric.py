@@ -114,159 +114,194 @@ def test_documents_read_back(metric: str, confidence: float | None, curve: bool)
         wrong.from_json(written)
 
 
-def points(d: Document) -> Any:
-    return d["points"]
+def answers(d: Document, point: int = 0) -> Any:
+    """Return what is claimed, shown and proved of the statements at a radius."""
+    return d["points"][point]["answers"]
 
 
-def statements(d: Document, point: int = 0) -> Any:
-    return d["points"][point]["statements"]
+def is_ratio(d: Document) -> bool:
+    return bool(d["statements"][0]["objective"]["ratio"])
 
 
 def leading(d: Document, point: int = 0) -> int:
     """Return the number of the statement with the worst bound."""
-    bounds = [s["claim"]["bound"] for s in statements(d, point)]
-    return int(np.argmin(bounds) if statements(d)[0]["question"]["objective"]["ratio"] else np.argmax(bounds))
+    bounds = [answer["bound"] for answer in answers(d, point)]
+    return int(np.argmin(bounds) if is_ratio(d) else np.argmax(bounds))
+
+
+def follow(d: Document, point: int = 0) -> None:
+    """Claim of the whole at a radius what follows from its parts."""
+    worst = min if is_ratio(d) else max
+    claim = {key: worst(answer[key] for answer in answers(d, point)) for key in ("bound", "attained")}
+    d["points"][point]["claim"] = claim
 
 
 def better(by: float, *, everywhere: bool = True) -> Change:
     """Claim more than is proved, of the metric and (if ``everywhere``) of the statement that leads."""
 
     def change(d: Document) -> None:
-        sign = 1.0 if statements(d)[0]["question"]["objective"]["ratio"] else -1.0
-        claims = [d["points"][0]["claim"]]
-        if everywhere:
-            claims.append(statements(d)[leading(d)]["claim"])
-        for claim in claims:
+        sign = 1.0 if is_ratio(d) else -1.0
+        for claim in [d["points"][0]["claim"], *([answers(d)[leading(d)]] if everywhere else [])]:
             claim["bound"] += sign * by
 
     return change
 
 
+def easier(d: Document, point: int = 0) -> tuple[int, int]:
+    """Return the number of the statement that leads, and that of another one."""
+    hard = leading(d, point)
+    return hard, next(n for n in range(len(answers(d, point))) if n != hard)
+
+
 def repeat_the_easier(point: int) -> Change:
-    """Put the statement that is easier in the place of the one that leads."""
+    """Put the answer that is easier in the place of the one that leads."""
 
     def change(d: Document) -> None:
-        hard = leading(d, point)
-        easy = next(n for n in range(len(statements(d, point))) if n != hard)
-        statements(d, point)[hard] = copy.deepcopy(statements(d, point)[easy])
-        d["points"][point]["claim"] = dict(statements(d, point)[easy]["claim"])
+        hard, easy = easier(d, point)
+        answers(d, point)[hard] = copy.deepcopy(answers(d, point)[easy])
+        follow(d, point)
 
     return change
 
 
+def state_the_easier_twice(d: Document) -> None:
+    """The same, and say that it is the same statement."""
+    hard, easy = easier(d)
+    d["statements"][hard] = copy.deepcopy(d["statements"][easy])
+    repeat_the_easier(0)(d)
+
+
 def drop(d: Document) -> None:
-    """Leave a statement out of every point."""
+    """Leave a statement out of the whole."""
     number = leading(d)
-    d["sampling"].pop(number)
-    for point in points(d):
-        point["statements"].pop(number)
-        worst = max(point["statements"], key=lambda s: s["claim"]["bound"])
-        point["claim"] = dict(worst["claim"])
-
-
-def swap(d: Document) -> None:
-    d["sampling"].reverse()
-    for point in points(d):
-        point["statements"].reverse()
+    d["statements"].pop(number)
+    for point in range(len(d["points"])):
+        answers(d, point).pop(number)
+        follow(d, point)
 
 
 def objective(**fields: Any) -> Change:
-    return lambda d: [s["question"]["objective"].update(fields) for s in statements(d)]
+    return lambda d: [one["objective"].update(fields) for one in d["statements"]]
 
 
 def exchange(d: Document) -> None:
-    for statement in statements(d):
-        about = statement["question"]["objective"]
+    for one in d["statements"]:
+        about = one["objective"]
         about["plus"], about["minus"] = about["minus"], about["plus"]
 
 
-def theta(d: Document, change: Callable[[Any], Any]) -> None:
-    for statement in statements(d):
-        statement["proof"]["theta"] = [
-            [[[change(v) for v in row] for row in table] for table in piece] for piece in statement["proof"]["theta"]
-        ]
+def multipliers(d: Document, change: Callable[[Any], Any]) -> None:
+    for answer in answers(d):
+        for leaf in answer["proof"]["leaves"]:
+            leaf["zeta"] = [[change(v) for v in row] for row in leaf["zeta"]]
 
 
 def question(**fields: Any) -> Change:
-    return lambda d: [s["question"].update(fields) for point in points(d) for s in point["statements"]]
+    return lambda d: d["question"].update(fields)
+
+
+def ask(**fields: Any) -> Change:
+    return lambda d: d["question"]["metric"].update(fields)
+
+
+def radius_of(rho: float) -> Change:
+    return lambda d: [point.update(rho=rho) for point in d["points"]]
 
 
 def first_proof(d: Document) -> Any:
-    return statements(d)[0]["proof"]
+    return answers(d)[0]["proof"]
 
 
-#: What a proof has of every piece.
-PIECES = ("theta", "group_mu", "label_mu", "omega")
+def first_leaf(d: Document) -> Any:
+    return first_proof(d)["leaves"][0]
+
+
+def root(place: int, by: float) -> Change:
+    """Move an end of the interval that all pieces cover together."""
+
+    def change(d: Document) -> None:
+        first_proof(d)["floors"][place] += by
+
+    return change
+
 
 PAIRS = "demographic_parity_difference"
 ODDS = "true_positive_rate_difference"
 RATIO = "demographic_parity_ratio"
 
 NOT_PROVED: dict[str, tuple[str, Change, str]] = {
-    "bound lowered by 1e-3": (PAIRS, better(1e-3), "the multipliers prove only"),
-    "bound lowered by 1e-6": (PAIRS, better(1e-6), "the multipliers prove only"),
+    "bound lowered by 1e-3": (PAIRS, better(1e-3), "the multipliers do not prove the claimed bound"),
+    "bound lowered by 1e-6": (PAIRS, better(1e-6), "the multipliers do not prove the claimed bound"),
     "bound of the metric alone lowered": (PAIRS, better(1e-9, everywhere=False), "does not follow"),
-    "odds lowered by 1e-3": (ODDS, better(1e-3), " only "),
-    "odds lowered by 2e-4": (ODDS, better(2e-4), " only "),
-    "ratio raised by 1e-3": (RATIO, better(1e-3), "left over"),
-    "ratio raised by 2e-4": (RATIO, better(2e-4), "left over"),
+    "odds lowered by 1e-3": (ODDS, better(1e-3), "is missing"),
+    "odds lowered by 2e-4": (ODDS, better(2e-4), "is missing"),
+    "ratio raised by 1e-3": (RATIO, better(1e-3), "is missing"),
+    "ratio raised by 2e-4": (RATIO, better(2e-4), "is missing"),
     "ratio of the metric alone raised": (RATIO, better(1e-9, everywhere=False), "does not follow"),
     "a statement left out": (PAIRS, drop, "are not those that the metric is made of"),
-    "statements in another order": (PAIRS, swap, "are not those that the metric is made of"),
-    "the easier statement twice": (PAIRS, repeat_the_easier(0), "are not those that the metric is made of"),
-    "another metric": (PAIRS, lambda d: d["metric"].update(name="selection_rate"), "are not those"),
-    "an unknown metric": (PAIRS, lambda d: d["metric"].update(name="fairness"), "cannot be asked"),
-    "a group for pairs": (PAIRS, lambda d: d["metric"].update(group=0), "cannot be asked"),
-    "an unknown group": ("selection_rate", lambda d: d["metric"].update(group="x"), "cannot be asked"),
-    "one group instead of all": ("selection_rate", lambda d: d["metric"].update(group=0), "are not those"),
-    "losses called selections": ("group_loss", lambda d: d["metric"].update(name="selection_rate"), "cannot be asked"),
-    "exchanged groups": (PAIRS, exchange, "are not those that the metric is made of"),
+    "statements in another order": (PAIRS, lambda d: d["statements"].reverse(), ""),
+    "the easier statement twice": (PAIRS, state_the_easier_twice, "are not those that the metric is made of"),
+    "the easier answer twice": (PAIRS, repeat_the_easier(0), ""),
+    "another metric": (PAIRS, ask(name="selection_rate"), "are not those"),
+    "an unknown metric": (PAIRS, ask(name="fairness"), "cannot be asked"),
+    "a group for pairs": (PAIRS, ask(group=0), "cannot be asked"),
+    "an unknown group": ("selection_rate", ask(group="x"), "cannot be asked"),
+    "one group instead of all": ("selection_rate", ask(group=0), "are not those"),
+    "losses called selections": ("group_loss", ask(name="selection_rate"), "cannot be asked"),
+    "exchanged groups": (PAIRS, exchange, ""),
     "a group that does not exist": (PAIRS, objective(plus=7), "do not exist"),
-    "a label that does not exist": (PAIRS, objective(label=7), "do not exist"),
+    "a label that does not exist": (ODDS, objective(label=7), "do not exist"),
     "a group compared with itself": (PAIRS, objective(plus=1, minus=1), "with itself"),
+    "a comparison of nothing": (PAIRS, objective(plus=None, minus=None), "or names none"),
     "a difference for a ratio": (RATIO, objective(ratio=False), "are not those"),
     "a ratio for a difference": (PAIRS, objective(ratio=True), "are not those"),
-    "of all rows instead of a label's": (ODDS, objective(label=None), "are not those"),
+    "a mean for a difference": (PAIRS, objective(minus=None), "are not those"),
+    "of all rows instead of a label's": (ODDS, objective(label=None), "proof.floors"),
+    "of another label's rows": (ODDS, objective(label=0), "are not those"),
     "of other rows than the label's": (ODDS, objective(inside=False), "are not those"),
-    "multipliers below the ceiling": (PAIRS, lambda d: theta(d, lambda v: v - 3.0), "below its ceiling"),
-    "all multipliers zero": (PAIRS, lambda d: theta(d, lambda v: 0.0), "below its ceiling"),
-    "huge multipliers": (PAIRS, lambda d: theta(d, lambda v: v + 1e9), " only "),
-    "a first cut above zero": (ODDS, lambda d: first_proof(d)["cuts"].__setitem__(0, 1e-9), "leave out shares"),
-    "a last cut below one": (ODDS, lambda d: first_proof(d)["cuts"].__setitem__(-1, 1 - 1e-9), "leave out shares"),
-    "cuts that go back": (ODDS, lambda d: first_proof(d)["cuts"].reverse(), "must increase"),
-    "a cut left out": (ODDS, lambda d: first_proof(d)["cuts"].pop(2), "must increase"),
-    "a piece left out": (ODDS, lambda d: [first_proof(d)[key].pop(2) for key in PIECES], "one more of them"),
+    "multipliers below the ceiling": (PAIRS, lambda d: multipliers(d, lambda v: v - 3.0), "below its ceiling"),
+    "all multipliers zero": (PAIRS, lambda d: multipliers(d, lambda v: 0.0), "below its ceiling"),
+    "huge multipliers": (PAIRS, lambda d: multipliers(d, lambda v: v + 1e9), "is missing"),
+    "a first cut above zero": (ODDS, root(0, 1e-9), "leaves out admissible shares"),
+    "a last cut below one": (ODDS, root(1, 1e-9), "leaves out admissible shares"),
+    "a cut beyond the end": (ODDS, lambda d: first_proof(d)["splits"][0].__setitem__(2, 1.5), "does not exist"),
+    "a cut left out": (ODDS, lambda d: first_proof(d)["splits"].pop(0), "goes on after it is complete|feasible"),
+    "a piece left out": (ODDS, lambda d: first_proof(d)["leaves"].pop(), "than there are multipliers"),
     "a cut and a piece left out": (
         ODDS,
-        lambda d: [first_proof(d)[key].pop() for key in ("cuts", *PIECES)],
-        "leave out shares",
+        lambda d: [first_proof(d)[key].pop() for key in ("splits", "leaves")],
+        "are not covered",
     ),
-    "no pieces": (ODDS, lambda d: first_proof(d).update(cuts=[], **{key: [] for key in PIECES}), "must increase"),
-    "limits that are not there": (PAIRS, lambda d: first_proof(d).update(label_mu=[1.0]), "proof.label_mu"),
-    "one end of a piece": (ODDS, lambda d: first_proof(d)["theta"][0].pop(), "2 sets of multipliers"),
-    "cuts where there are none": (PAIRS, lambda d: first_proof(d).update(cuts=[0.5], omega=[[0.0, 0.0]]), "no cuts"),
-    "an omega where there are no cuts": (PAIRS, lambda d: first_proof(d).update(omega=[[0.0, 0.0]]), "proof.omega"),
-    "no omega": (ODDS, lambda d: first_proof(d)["omega"].pop(), "proof.omega"),
-    "pieces in another order": (ODDS, lambda d: first_proof(d)["theta"].reverse(), ""),
-    "a proof of the loss": (PAIRS, lambda d: statements(d)[0].update(proof=_tangent()), "proof lacks theta"),
-    "larger radius": (PAIRS, question(rho=RHO + 0.01), " only "),
-    "smaller radius": (PAIRS, question(rho=RHO - 0.01), "outside the ball"),
-    "radii that differ": (PAIRS, lambda d: statements(d)[0]["question"].update(rho=RHO + 1e-9), "one radius"),
-    "shifts that differ": (
+    "no pieces": (ODDS, lambda d: first_proof(d).update(splits=[], leaves=[]), "are not covered"),
+    "limits that are not there": (PAIRS, lambda d: first_leaf(d).update(label_mu=[1.0]), "leaves[0].label_mu"),
+    "multipliers of a group missing": (ODDS, lambda d: first_leaf(d)["zeta"].pop(), "leaves[0].zeta"),
+    "cuts where there are none": (PAIRS, lambda d: first_proof(d).update(splits=[[0, 1, 0.5], None, None]), "edge"),
+    "an omega of another shape": (PAIRS, lambda d: first_leaf(d).update(omega=[0.0]), "leaves[0].omega"),
+    "an omega that costs": (PAIRS, lambda d: first_leaf(d).update(omega=[0.0, 0.1]), "is missing"),
+    "no omega": (ODDS, lambda d: first_leaf(d).pop("omega"), "lacks omega"),
+    "pieces in another order": (ODDS, lambda d: first_proof(d)["leaves"].reverse(), ""),
+    "a proof of the loss": (PAIRS, lambda d: answers(d)[0].update(proof=_tangent()), "without base and offset"),
+    "larger radius": (PAIRS, radius_of(RHO + 0.01), "is missing"),
+    "smaller radius": (PAIRS, radius_of(RHO - 0.01), "outside the ball"),
+    "a radius of its own": (PAIRS, lambda d: answers(d)[0].update(rho=RHO + 1e-9), "unknown entries: rho"),
+    "a question of its own": (
         PAIRS,
-        lambda d: statements(d)[0]["question"].update(shift="sensitive"),
-        "one question",
+        lambda d: d["statements"][0].update(shift="sensitive"),
+        "unknown entries: shift",
     ),
-    "limits that differ": (PAIRS, lambda d: statements(d)[0]["question"].update(group_skew=1.0), "one question"),
     "attained overstated": (
         PAIRS,
         lambda d: d["points"][0]["claim"].update(attained=d["points"][0]["claim"]["attained"] + 1e-9),
-        "not that of any statement",
+        "is not the worst that is shown",
     ),
-    "attained understated": (PAIRS, lambda d: d["points"][0]["claim"].update(attained=-1.0), "not that of any"),
-    "a witness too far": (PAIRS, lambda d: statements(d)[0]["witness"].update(group_mass=[0.001, 0.999]), ""),
-    "a witness without a group": (PAIRS, lambda d: statements(d)[0]["witness"].update(group_mass=[0, 1]), "no mass"),
-    "a confidence out of nothing": (PAIRS, lambda d: d.update(confidence=0.95), "know nothing of a sample"),
+    "attained understated": (
+        PAIRS,
+        lambda d: d["points"][0]["claim"].update(attained=-1.0),
+        "is not the worst that is shown",
+    ),
+    "a witness too far": (PAIRS, lambda d: answers(d)[0]["witness"].update(group_mass=[0.001, 0.999]), ""),
+    "a witness without a group": (PAIRS, lambda d: answers(d)[0]["witness"].update(group_mass=[0, 1]), "no mass"),
+    "a confidence out of nothing": (PAIRS, question(confidence=0.95), "must be given with a sample"),
     "another positive label": (ODDS, lambda d: d["population"].update(positive=0), "are not those"),
     "more rows selected": (
         PAIRS,
@@ -277,13 +312,35 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
 
 
 def _tangent() -> Any:
-    return json.loads(certify(ROWS, RHO).to_json())["proof"]
+    return first_proof(json.loads(certify(ROWS, RHO).to_json()))
 
 
 @pytest.mark.parametrize("name", NOT_PROVED)
 def test_not_proved(name: str) -> None:
     metric, change, reason = NOT_PROVED[name]
     check_forgery(text(metric), change, reason, None)
+
+
+def test_any_order_of_the_statements_will_do() -> None:
+    for metric in (PAIRS, "cell_loss"):
+        turned = document(metric, curve=True)
+        turned["statements"].reverse()
+        for point in turned["points"]:
+            point["answers"].reverse()
+        assert verify(turned).valid
+
+
+def test_the_loss_of_all_is_no_mean() -> None:
+    """Leaves for means prove nothing of it."""
+    plain = json.loads(certify(ROWS, RHO).to_json())
+    assert verify(plain).valid
+    for metric in (PAIRS, ODDS):
+        proof = first_proof(document(metric))
+        if metric == ODDS:
+            proof = {**proof, "floors": [0.0], "splits": [None], "leaves": proof["leaves"][:1]}
+            proof["leaves"][0]["centre"] = [1.0]
+        answers(plain)[0]["proof"] = proof
+        assert any("are for means given a group" in reason for reason in verify(plain).reasons)
 
 
 @pytest.mark.parametrize("point", [0, 1])
@@ -293,35 +350,54 @@ def test_no_radius_of_a_curve_may_speak_of_something_else(metric: str, point: in
     repeat_the_easier(point)(broken)
     result = verify(broken)
     assert not result.valid
-    assert any("share one question, but their objective differs" in r for r in result.reasons)
+    assert all(f"rho = {broken['points'][point]['rho']!r}: " in reason for reason in result.reasons)
+
+
+def sampling(d: Document, number: int = 0) -> Any:
+    return d["statements"][number]["sampling"]
 
 
 def counts(d: Document) -> Any:
-    return d["sampling"][0]["counts"]
+    return sampling(d)["counts"]
+
+
+def statement(**fields: Any) -> Change:
+    return lambda d: d["statements"][0].update(fields)
+
+
+def region(**fields: Any) -> Change:
+    return lambda d: [sampling(d, n).update(fields) for n in range(len(d["statements"]))]
+
+
+def other_sample(d: Document) -> None:
+    first, second = d["statements"]
+    first["sampling"], second["sampling"] = second["sampling"], first["sampling"]
 
 
 SAMPLED: dict[str, tuple[Change, str]] = {
-    "confidence raised": (lambda d: d.update(confidence=0.91), "at the claimed confidence"),
+    "confidence raised": (question(confidence=0.91), "at the claimed confidence"),
     "all confidences raised": (
-        lambda d: (d.update(confidence=0.99), question(confidence=0.995)(d)),
+        lambda d: (question(confidence=0.99)(d), [one.update(confidence=0.995) for one in d["statements"]]),
         "",
     ),
-    "no confidence claimed": (lambda d: d.update(confidence=None), "know nothing of a sample"),
-    "a statement more certain": (lambda d: statements(d)[0]["question"].update(confidence=0.99), "one question"),
+    "no confidence claimed": (question(confidence=None), "or not at all"),
+    "a statement more certain": (statement(confidence=0.99), "proves only an affinity|at this confidence"),
+    "a statement less certain": (statement(confidence=0.949), "at the claimed confidence"),
     "counts changed": (lambda d: counts(d)[0][0].reverse(), "not those of the population's rows"),
     "a row more": (lambda d: counts(d)[0][0].__setitem__(0, counts(d)[0][0][0] + 1), "not those of the population"),
     "affinity raised": (
-        lambda d: [s.update(affinity=s["affinity"] + 1e-6) for s in d["sampling"]],
+        lambda d: [one["sampling"].update(affinity=one["sampling"]["affinity"] + 1e-6) for one in d["statements"]],
         "proves only an affinity",
     ),
-    "the other statement's sample": (lambda d: d["sampling"].reverse(), ""),
+    "the other statement's sample": (other_sample, ""),
     "the sample itself for its stand-in": (
-        lambda d: [s.update(knowledge=d["population"]["knowledge"], affinity=1.0) for s in d["sampling"]],
+        lambda d: region(knowledge=d["population"]["knowledge"], affinity=1.0)(d),
         "",
     ),
-    "an unknown region": (lambda d: [s.update(region="mine") for s in d["sampling"]], "not known to the checker"),
-    "an unknown region of one statement": (lambda d: d["sampling"][0].update(region="mine"), "rest on one sample"),
-    "bound lowered": (better(1e-6), " only "),
+    "an unknown region": (region(region="mine"), "not known to the checker"),
+    "an unknown region of one statement": (lambda d: sampling(d).update(region="mine"), "rest on one sample"),
+    "no sample of one statement": (statement(sampling=None, confidence=None), "or not at all"),
+    "bound lowered": (better(1e-6), "is missing"),
 }
 
 

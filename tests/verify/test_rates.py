@@ -9,13 +9,19 @@ import numpy as np
 import pytest
 
 from fairbound import Certificate, CertificateCurve, Population, certify, certify_curve, report, verify
-from fairbound.solve.proof import RatesProof
-from tests.forging import HARD, Change, Document, check_forgery, check_malformed, text
+from fairbound.verify.document import Proof, Tilted
+from tests.forging import HARD, Change, Document, better, check_forgery, check_malformed, claims, text
 from tests.problems import E, P, random_population
 from tests.solve.test_base_rates import radius
 
 #: Documents by the names of the questions that they answer: one leaf under general shifting, several under sensitive.
 DOCUMENTS = {"general": "general, near base rates", "sensitive": "several pieces, near base rates"}
+
+
+def size(proof: Proof) -> float:
+    """Return how large the multipliers of a proof are."""
+    tables = [leaf.w if isinstance(leaf, Tilted) else leaf.zeta for leaf in proof.leaves]
+    return max(float(np.abs(tables).max()), *(leaf.lam / 2 for leaf in proof.leaves))
 
 
 @pytest.mark.parametrize("chunk", range(10))
@@ -38,10 +44,8 @@ def test_every_certificate_is_proved(chunk: int) -> None:
         result = verify(certificate.to_json())
         assert result.valid, (result.reasons, shift, options, rho)
         assert result.checked_bound is not None
-        proof = certificate.proof
-        assert isinstance(proof, RatesProof)
-        size = max(float(np.abs(proof.zeta).max()), float(proof.lam.max()))  # close to infeasible they are large
-        assert certificate.bound - 1e-11 * (1 + size) <= result.checked_bound <= certificate.bound
+        large = size(certificate.proof)  # close to infeasible
+        assert certificate.bound - 1e-11 * (1 + large) <= result.checked_bound <= certificate.bound
         assert result.witness_value is not None
         assert result.witness_value >= certificate.attained - 1e-12
 
@@ -75,39 +79,71 @@ def asked(**changes: Any) -> Change:
     return lambda d: d["question"].update(changes)
 
 
+def enlarge(rho: float) -> Change:
+    return lambda d: d["points"][0].update(rho=rho)
+
+
+def answer(d: Document) -> Any:
+    """Return what is claimed, shown and proved of the only statement."""
+    return d["points"][0]["answers"][0]
+
+
+def proof(d: Document) -> Any:
+    return answer(d)["proof"]
+
+
 def leaf(d: Document) -> Any:
-    return d["proof"]["leaves"][0]
+    return proof(d)["leaves"][0]
 
 
 def lower(by: float) -> Change:
-    return lambda d: d["claim"].update(bound=d["claim"]["bound"] - by)
+    return lambda d: better(d, by)
 
+
+NO_ROWS: Document = {"rows": [], "most": []}
+MISSING = "not prove the claimed bound"
 
 NOT_PROVED: dict[str, tuple[str, Change, str]] = {
-    "bound lowered": ("general", lower(1e-9), "exceeds the claimed bound"),
+    "bound lowered": ("general", lower(1e-9), MISSING),
     "bound far below": ("sensitive", lower(0.1), "is below the attained"),
-    "a wider tolerance": ("general", asked(base_rate_tolerance=0.06), "exceeds the claimed bound"),
-    "no condition": ("general", asked(base_rate_tolerance=None, fair=False), "exceeds the claimed bound"),
+    "a wider tolerance": ("general", asked(base_rate_tolerance=0.06), MISSING),
+    "no condition": ("general", asked(base_rate_tolerance=None, fair=False), MISSING),
     "a narrower tolerance": ("general", asked(base_rate_tolerance=0.04), "differ by more than the tolerance"),
     "equal base rates": ("general", asked(base_rate_tolerance=None), "given by its shares, not by masses"),
-    "a larger radius": ("general", asked(rho=0.31), "exceeds the claimed bound"),
-    "a smaller radius": ("general", asked(rho=0.2), "outside the ball"),
-    "a limit on groups": ("general", asked(group_skew=0.01), "skew limit"),
+    "a larger radius": ("general", enlarge(0.31), MISSING),
+    "a smaller radius": ("general", enlarge(0.2), "outside the ball"),
+    "a limit on groups": ("general", asked(group_limits={"skew": 0.01, **NO_ROWS}), "breaks the skew limit"),
     "another shift": ("sensitive", asked(shift="general"), ""),
-    "negative lam": ("general", lambda d: leaf(d).update(lam=-1.0), "lam must be"),
-    "a tangent at the border": ("general", lambda d: leaf(d)["centre"].__setitem__(0, 0.0), "shares > 0"),
+    "a tangent at the border": ("general", lambda d: leaf(d)["centre"].__setitem__(0, 0.0), "shares must be positive"),
     "multipliers below the ceiling": ("general", lambda d: leaf(d)["zeta"][0].__setitem__(0, -1.0), "below its"),
     "a base below the ceiling": ("general", lambda d: leaf(d).update(base=[0.0, 0.0]), "below its ceiling"),
-    "a leaf left out": ("sensitive", lambda d: d["proof"]["leaves"].pop(), "fewer leaves"),
-    "leaves in another order": ("sensitive", lambda d: d["proof"]["leaves"].reverse(), ""),
-    "a root that leaves out shares": ("sensitive", lambda d: d["proof"].update(floors=[0.1, 0.1]), "leaves out"),
-    "masses that do not add up": ("general", lambda d: d["witness"]["mass"][0].__setitem__(0, 0.9), "add up to one"),
-    "masses of other shares": ("general", lambda d: d["witness"].update(group_mass=[0.5, 0.5]), "does not belong"),
-    "products of the shares": ("general", lambda d: d["witness"].update(mass=None), ""),
+    "offsets of the labels": ("general", lambda d: leaf(d).update(offset=[0.1, 0.0]), "offsets are 0"),
+    "pieces of the labels": ("general", lambda d: proof(d).update(axis="label"), "group shares are searched"),
+    "other levels of the groups": ("general", lambda d: leaf(d).update(nu=[9.0, -9.0]), MISSING),
+    "no levels of the groups": ("general", lambda d: leaf(d).update(nu=None), MISSING),
+    "a leaf left out": ("sensitive", lambda d: proof(d)["leaves"].pop(), "more leaves than there are multipliers"),
+    "leaves in another order": ("sensitive", lambda d: proof(d)["leaves"].reverse(), ""),
+    "a root that leaves out shares": ("sensitive", lambda d: proof(d).update(floors=[0.1, 0.1]), "leaves out"),
+    "masses that do not add up": (
+        "general",
+        lambda d: answer(d)["witness"]["mass"][0].__setitem__(0, 0.9),
+        "add up to one",
+    ),
+    "masses of other shares": (
+        "general",
+        lambda d: answer(d)["witness"].update(group_mass=[0.5, 0.5]),
+        "group_mass does not belong",
+    ),
+    "masses of other labels": (
+        "general",
+        lambda d: answer(d)["witness"].update(label_mass=[0.5, 0.5]),
+        "label_mass does not belong",
+    ),
+    "products of the shares": ("general", lambda d: answer(d)["witness"].update(mass=None), ""),
     "attained overstated": (
         "sensitive",
-        lambda d: d["claim"].update(attained=d["claim"]["attained"] + 2e-7),
-        "less than",
+        lambda d: [claim.update(attained=claim["attained"] + 2e-7) for claim in claims(d)],
+        "less than the attained one",
     ),
 }
 
@@ -122,15 +158,17 @@ MALFORMED: dict[str, Change] = {
     "a tolerance of zero": asked(base_rate_tolerance=0.0),
     "a tolerance of two": asked(base_rate_tolerance=2.0),
     "a tolerance without a condition": asked(fair=False),
-    "a limit on labels": asked(label_skew=0.5),
+    "a limit on labels": asked(label_limits={"skew": 0.5, **NO_ROWS}),
     "fair as a number": asked(fair=1),
     "no word on fairness": lambda d: d["question"].pop("fair"),
-    "no masses": lambda d: d["witness"].pop("mass"),
-    "masses of another shape": lambda d: d["witness"]["mass"].pop(),
+    "no masses": lambda d: answer(d)["witness"].pop("mass"),
+    "masses of another shape": lambda d: answer(d)["witness"]["mass"].pop(),
+    "negative lam": lambda d: leaf(d).update(lam=-1.0),
     "a leaf without nu": lambda d: leaf(d).pop("nu"),
     "a leaf with more": lambda d: leaf(d).update(extra=1),
-    "an axis": lambda d: d["proof"].update(axis="group"),
+    "an unknown axis": lambda d: proof(d).update(axis="rows"),
     "zeta of another shape": lambda d: leaf(d)["zeta"][0].pop(),
+    "nu of another shape": lambda d: leaf(d)["nu"].pop(),
 }
 
 
@@ -145,15 +183,17 @@ def test_a_proof_for_equal_base_rates_proves_no_more() -> None:
     for change in ({"base_rate_tolerance": 0.05}, {"fair": False}):
         equal["question"].update(fair=True, base_rate_tolerance=None)
         equal["question"].update(change)
-        equal["claim"]["bound"] = 0.99
+        for claim in claims(equal):
+            claim["bound"] = 0.99
         result = verify(equal)
-        assert any("for equal base rates" in reason for reason in result.reasons)
+        assert any("the group shares are searched, and offsets are 0" in reason for reason in result.reasons)
         assert result.checked_bound is None
     for shift in ("general", "sensitive"):
         plain = json.loads(certify(Population.from_moments(P, E), 0.3, shift=shift).to_json())
         near = certify(Population.from_moments(P, E), 0.3, shift=shift, base_rate_tolerance=0.05)
-        plain["proof"] = json.loads(near.to_json())["proof"]
-        plain["claim"]["bound"] = near.bound
+        answer(plain)["proof"] = proof(json.loads(near.to_json()))
+        for claim in claims(plain):
+            claim["bound"] = near.bound
         assert verify(plain).valid
 
 

@@ -20,12 +20,15 @@ from tests.verify.test_metric import (
     RATIO,
     RHO,
     ROWS,
+    answers,
     better,
+    first_leaf,
     first_proof,
+    multipliers,
     proved,
     question,
-    statements,
-    theta,
+    radius_of,
+    root,
 )
 
 NEAR: Any = {"base_rate_tolerance": 0.05}
@@ -87,23 +90,18 @@ def test_documents_read_back(how: str, confidence: float | None, curve: bool) ->
         assert json.loads(again.to_json()) == json.loads(written)
 
 
-def leave_out(d: Document) -> None:
-    for key in ("cuts", "theta", "group_mu"):
-        first_proof(d)[key].pop()
-
-
 def tilt_witness(d: Document) -> None:
     """Move mass between the labels of one group, and keep the sums honest."""
-    for statement in statements(d):
-        mass = statement["witness"]["mass"]
+    for answer in answers(d):
+        mass = answer["witness"]["mass"]
         mass[0][0] -= 0.02
         mass[0][1] += 0.02
-        statement["witness"]["label_mass"] = [mass[0][y] + mass[1][y] for y in range(2)]
+        answer["witness"]["label_mass"] = [mass[0][y] + mass[1][y] for y in range(2)]
 
 
 def as_products(d: Document) -> None:
-    for statement in statements(d):
-        statement["witness"]["mass"] = None
+    for answer in answers(d):
+        answer["witness"]["mass"] = None
 
 
 def equal_proof(metric: str) -> Change:
@@ -111,61 +109,82 @@ def equal_proof(metric: str) -> Change:
 
     def change(d: Document) -> None:
         other = json.loads(certify(ROWS, RHO, tol=1e-4, budget=40, **named(metric)).to_json())
-        for statement, given in zip(statements(d), statements(other), strict=True):
-            statement["proof"] = given["proof"]
+        for answer, given in zip(answers(d), answers(other), strict=True):
+            answer["proof"] = given["proof"]
 
     return change
 
 
 def limit(most: float) -> Change:
     """Say that group 1 has at most that share."""
-    return question(group_limits={"rows": [[-1.0, 0.0], [0.0, -1.0]], "most": [-0.3, most]})
+    return question(group_limits={"skew": None, "rows": [[-1.0, 0.0], [0.0, -1.0]], "most": [-0.3, most]})
 
+
+MISSING = "is missing"
 
 NOT_PROVED: dict[str, tuple[str, str, Change, str]] = {
-    "bound lowered by 1e-3": (PAIRS, "near", better(1e-3), " only "),
-    "bound lowered by 2e-4": (PAIRS, "near", better(2e-4), " only "),
-    "without a condition, lowered": (PAIRS, "any", better(2e-4), " only "),
-    "with limits, lowered": (PAIRS, "least", better(2e-4), " only "),
-    "odds lowered by 1e-3": (ODDS, "near", better(1e-3), " only "),
-    "odds without a condition, lowered": (ODDS, "any", better(2e-4), " only "),
-    "ratio raised by 1e-3": (RATIO, "near", better(1e-3), "left over"),
-    "a larger tolerance": (PAIRS, "near", question(base_rate_tolerance=0.06), " only "),
-    "a larger tolerance of odds": (ODDS, "near", question(base_rate_tolerance=0.06), " only "),
+    "bound lowered by 1e-3": (PAIRS, "near", better(1e-3), MISSING),
+    "bound lowered by 2e-4": (PAIRS, "near", better(2e-4), MISSING),
+    "without a condition, lowered": (PAIRS, "any", better(2e-4), MISSING),
+    "with limits, lowered": (PAIRS, "least", better(2e-4), MISSING),
+    "odds lowered by 1e-3": (ODDS, "near", better(1e-3), MISSING),
+    "odds without a condition, lowered": (ODDS, "any", better(2e-4), MISSING),
+    "ratio raised by 1e-3": (RATIO, "near", better(1e-3), MISSING),
+    "a larger tolerance": (PAIRS, "near", question(base_rate_tolerance=0.06), MISSING),
+    "a larger tolerance of odds": (ODDS, "near", question(base_rate_tolerance=0.06), MISSING),
     "a smaller tolerance": (PAIRS, "near", question(base_rate_tolerance=0.04), "base rates of label"),
-    "a smaller tolerance of odds": (ODDS, "near", question(base_rate_tolerance=0.04), "leave out shares"),
-    "no condition": (PAIRS, "near", question(base_rate_tolerance=None, fair=False), " only "),
-    "equal base rates": (ODDS, "near", question(base_rate_tolerance=None), "leave out shares"),
-    "a proof for equal base rates": (PAIRS, "near", equal_proof(PAIRS), "the proof is for equal base rates"),
-    "odds proved for equal base rates": (ODDS, "any", equal_proof(ODDS), "the proof is for equal base rates"),
-    "multipliers below the ceiling": (PAIRS, "near", lambda d: theta(d, lambda v: v - 3.0), "below its ceiling"),
-    "odds below the ceiling": (ODDS, "any", lambda d: theta(d, lambda v: v - 3.0), "below its ceiling"),
-    "other nu": (PAIRS, "near", lambda d: first_proof(d).update(nu=[9.0, -9.0]), " only "),
-    "too few nu": (PAIRS, "near", lambda d: first_proof(d).update(nu=[1.0]), "proof.nu"),
-    "a first cut above zero": (ODDS, "near", lambda d: first_proof(d)["cuts"].__setitem__(0, 1e-9), "leave out shares"),
-    "a piece left out": (ODDS, "near", leave_out, "leave out shares"),
-    "cuts that go back": (ODDS, "near", lambda d: first_proof(d)["cuts"].reverse(), "must increase"),
-    "one end of a piece": (ODDS, "near", lambda d: first_proof(d)["theta"][0].pop(), "2 sets of multipliers"),
+    "a smaller tolerance of odds": (
+        ODDS,
+        "near",
+        question(base_rate_tolerance=0.04),
+        "leaves out admissible shares",
+    ),
+    "no condition": (PAIRS, "near", question(base_rate_tolerance=None, fair=False), MISSING),
+    "equal base rates": (ODDS, "near", question(base_rate_tolerance=None), "leaves out admissible shares"),
+    "a proof for equal base rates": (PAIRS, "near", equal_proof(PAIRS), MISSING),
+    "odds proved for equal base rates": (ODDS, "any", equal_proof(ODDS), f"{MISSING}|not feasible"),
+    "multipliers below the ceiling": (PAIRS, "near", lambda d: multipliers(d, lambda v: v - 3.0), "below its ceiling"),
+    "odds below the ceiling": (ODDS, "any", lambda d: multipliers(d, lambda v: v - 3.0), "below its ceiling"),
+    "other nu": (PAIRS, "near", lambda d: first_leaf(d).update(nu=[9.0, -9.0]), MISSING),
+    "no nu": (PAIRS, "near", lambda d: first_leaf(d).update(nu=None), MISSING),
+    "too few nu": (PAIRS, "near", lambda d: first_leaf(d).update(nu=[1.0]), "leaves[0].nu"),
+    "an omega": (PAIRS, "near", lambda d: first_leaf(d).update(omega=[0.1, 0.0]), "omega must be 0"),
+    "a first cut above zero": (ODDS, "near", root(0, 1e-9), "leaves out admissible shares"),
+    "a last cut below one": (ODDS, "near", root(1, 1e-9), "leaves out admissible shares"),
+    "a piece left out": (ODDS, "near", lambda d: first_proof(d)["leaves"].pop(), "than there are multipliers"),
+    "a cut and a piece left out": (
+        ODDS,
+        "near",
+        lambda d: [first_proof(d)[key].pop() for key in ("splits", "leaves")],
+        "are not covered",
+    ),
+    "a cut beyond the end": (ODDS, "near", lambda d: first_proof(d)["splits"][0].__setitem__(2, 1.5), "does not exist"),
+    "multipliers of a group missing": (ODDS, "near", lambda d: first_leaf(d)["zeta"].pop(), "leaves[0].zeta"),
     "two pieces without cuts": (
         PAIRS,
         "near",
-        lambda d: [first_proof(d)[key].append(first_proof(d)[key][0]) for key in ("theta", "group_mu")],
-        "one piece",
+        lambda d: first_proof(d)["leaves"].append(first_leaf(d)),
+        "more leaves than the tree",
     ),
-    "cuts where there are none": (PAIRS, "near", lambda d: first_proof(d)["cuts"].append(0.5), "2 sets"),
+    "cuts where there are none": (
+        PAIRS,
+        "near",
+        lambda d: first_proof(d).update(splits=[[0, 1, 0.5], None, None]),
+        "does not exist",
+    ),
     "a witness with other base rates": (PAIRS, "near", tilt_witness, "base rates of label"),
     "a witness of products": (PAIRS, "any", as_products, ""),
     "a limit that the witness breaks": (PAIRS, "least", limit(-0.69), "breaks a limit"),
     "a negative multiplier of a limit": (
         PAIRS,
         "least",
-        lambda d: first_proof(d).update(group_mu=[[[-1.0, 0.0]]]),
+        lambda d: first_leaf(d).update(group_mu=[-1.0, 0.0]),
         "must be >= 0",
     ),
-    "another distance": (PAIRS, "near", question(divergence="kl"), ""),
-    "a limit on labels": (PAIRS, "near", question(label_skew=0.5), "label_skew must be null"),
-    "a smaller radius": (PAIRS, "any", question(rho=RHO - 0.01), "outside the ball"),
-    "a larger radius": (PAIRS, "any", question(rho=RHO + 0.01), " only "),
+    "another distance": (PAIRS, "near", question(divergence="kl"), "are for Hellinger balls"),
+    "a limit on labels": (PAIRS, "near", question(label_limits={"skew": 0.5, "rows": [], "most": []}), "must be empty"),
+    "a smaller radius": (PAIRS, "any", radius_of(RHO - 0.01), "outside the ball"),
+    "a larger radius": (PAIRS, "any", radius_of(RHO + 0.01), MISSING),
 }
 
 

@@ -25,12 +25,11 @@ from fairbound import (
     certify_curve,
     verify,
 )
-from fairbound.certificate.document import digest
 from fairbound.cli import main
 from fairbound.sampling.region import Sphere
+from fairbound.verify.balls import PRECISION
 from fairbound.verify.sphere import Node, affinity_of_classes, affinity_of_masses, budget, is_upper_limit, tail
-from fairbound.verify.verdict import PRECISION
-from tests.forging import Change, Document, check_forgery, mended
+from tests.forging import Change, Document, better, check_forgery, mended
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")  # small cells are the point
 
@@ -165,56 +164,88 @@ def put(*path: Any, value: Any) -> Change:
     return change
 
 
+#: What is said of the sample, and of the only radius.
+SAMPLING = ("statements", 0, "sampling")
+POINT = ("points", 0)
+
+
+def sampling(d: Document) -> Any:
+    return d["statements"][0]["sampling"]
+
+
+def surer(change: Callable[[float], float]) -> Change:
+    """Claim another confidence."""
+
+    def edit(d: Document) -> None:
+        for holder in (d["question"], d["statements"][0]):
+            holder["confidence"] = change(holder["confidence"])
+
+    return edit
+
+
 def move_count(d: Document) -> None:
     """Say that one more row has a small loss, and one fewer a large one."""
-    counts = d["sampling"]["counts"][0][0]
+    counts = sampling(d)["counts"][0][0]
     counts[max(place for place, count in enumerate(counts) if count)] -= 1
     counts[0] += 1
 
 
 def move_row(d: Document) -> None:
     """Move a row from one cell to another, everywhere but in the population."""
-    for table in (d["sampling"]["counts"][0][0], d["sampling"]["counts"][1][1]):
-        table[0] += 1 if table is d["sampling"]["counts"][0][0] else -1
-    d["sampling"]["weight"][0][0] += 1
-    d["sampling"]["weight"][1][1] -= 1
+    counts, weight = sampling(d)["counts"], sampling(d)["weight"]
+    counts[0][0][0] += 1
+    counts[1][1][0] -= 1
+    weight[0][0] += 1
+    weight[1][1] -= 1
 
 
 def unweight(d: Document) -> None:
     """Take the mildest cell's loss away from the stand-in."""
-    known = d["sampling"]["knowledge"]
+    known = sampling(d)["knowledge"]
     known["cells"][0][0] = [[0.0, 0.0, sum(b[2] for b in known["cells"][0][0]), 0.0]]
 
 
+def stretch(d: Document) -> None:
+    """Round to values that are not equally spaced."""
+    sampling(d)["losses"][1] *= 0.99
+
+
 SPOILT: dict[str, tuple[tuple[str, ...], Change, str]] = {
-    "affinity raised": (KINDS, add(1e-6, "sampling", "affinity"), "proves only an affinity"),
-    "affinity of 1": (KINDS, put("sampling", "affinity", value=1), "proves only an affinity"),
-    "confidence raised": (KINDS, add(1e-4, "question", "confidence"), "at this confidence|proves only an affinity"),
-    "confidence nearly 1": (KINDS, put("question", "confidence", value=1 - 2.0**-53), "confidence|affinity"),
+    "affinity raised": (KINDS, add(1e-6, *SAMPLING, "affinity"), "proves only an affinity"),
+    "affinity of 1": (KINDS, put(*SAMPLING, "affinity", value=1), "proves only an affinity"),
+    "confidence raised": (KINDS, surer(lambda v: v + 1e-4), "at this confidence|proves only an affinity"),
+    "confidence nearly 1": (KINDS, surer(lambda _: 1 - 2.0**-53), "confidence|affinity"),
+    "confidence of the whole raised": (KINDS, add(1e-4, "question", "confidence"), "at the claimed confidence"),
     "a count moved": (SPHERE, move_count, "counts are not those"),
     "a row moved to another cell": (SPHERE, move_row, "population's numbers of rows|do not add up"),
-    "masses changed": (KINDS, add(1, "sampling", "weight", 0, 0), "numbers of rows|add up"),
-    "a mean lowered": (SENSITIVE, add(-1e-6, "sampling", "knowledge", "mean", 0, 0), "mean loss of cell"),
+    "masses changed": (KINDS, add(1, *SAMPLING, "weight", 0, 0), "numbers of rows|add up"),
+    "a mean lowered": (SENSITIVE, add(-1e-6, *SAMPLING, "knowledge", "mean", 0, 0), "mean loss of cell"),
     "a variance lowered": (
         ("hoeffding, general",),
-        add(-1e-6, "sampling", "knowledge", "variance", 0, 0),
+        add(-1e-6, *SAMPLING, "knowledge", "variance", 0, 0),
         "variance in cell",
     ),
     "a stand-in without losses": (("losses, general",), unweight, "not the counted ones"),
-    "another seed": (("losses, general", "losses, sensitive"), put("sampling", "seed", value=1), "counts are not"),
-    "no seed": (("losses, general", "losses, sensitive"), put("sampling", "seed", value=None), "no seed is given"),
-    "another region": (KINDS, put("sampling", "region", value="mine"), "not known to the checker"),
-    "sphere as hoeffding": (SPHERE, put("sampling", "region", value="hoeffding"), ""),
+    "other values": (("losses, general", "losses, sensitive"), stretch, "not equally spaced"),
+    "another seed": (("losses, general", "losses, sensitive"), put(*SAMPLING, "seed", value=1), "counts are not"),
+    "no seed": (("losses, general", "losses, sensitive"), put(*SAMPLING, "seed", value=None), "no seed is given"),
+    "another region": (KINDS, put(*SAMPLING, "region", value="mine"), "not known to the checker"),
+    "sphere as hoeffding": (SPHERE, put(*SAMPLING, "region", value="hoeffding"), ""),
     "general instead of sensitive": (SENSITIVE, put("question", "shift", value="general"), ""),
-    "larger radius": (KINDS, add(1e-3, "question", "rho"), "exceeds the claimed bound"),
-    "smaller radius": (KINDS, add(-1e-2, "question", "rho"), "outside the ball"),
-    "bound lowered": (KINDS, add(-1e-4, "claim", "bound"), ""),
+    "sensitive instead of general": (
+        ("errors, general", "losses, general"),
+        put("question", "shift", value="sensitive"),
+        "is made of means",
+    ),
+    "larger radius": (KINDS, add(1e-3, *POINT, "rho"), "not prove the claimed bound"),
+    "smaller radius": (KINDS, add(-1e-2, *POINT, "rho"), "outside the ball"),
+    "bound lowered": (KINDS, lambda d: better(d, 1e-4), ""),
     "weighted rows": (KINDS, put("population", "weighted", value=True), "without weights"),
     "moments": (KINDS, put("population", "rows", value=None), "rows themselves"),
     "more rows": (KINDS, add(1, "population", "rows"), "add up to the number of rows"),
     "observed support": (KINDS, put("question", "support", value="observed"), "support 'any'"),
     "empty cells refused": (KINDS, put("question", "empty_cells", value="refuse"), "empty cells"),
-    "other losses": (SPHERE, lambda d: d["sampling"].update(counts=None, losses=None), "needs the counts"),
+    "other losses": (SPHERE, lambda d: sampling(d).update(counts=None, losses=None), "needs the counts"),
     "not a 0-1 loss": (
         ("losses, general", "losses, sensitive", "hoeffding, general"),
         put("population", "loss", value="zero_one"),
@@ -243,13 +274,24 @@ def test_mended_documents_are_proved(kind: str) -> None:
 
 
 def test_sampling_and_confidence_go_together() -> None:
-    for change in (put("sampling", value=None), put("question", "confidence", value=None)):
+    stated, asked = put("statements", 0, "confidence", value=None), put("question", "confidence", value=None)
+    for changes in (
+        [put(*SAMPLING, value=None)],
+        [stated],
+        [asked],
+        [stated, asked],
+        [put(*SAMPLING, value=None), asked],
+    ):
         broken = json.loads(texts()["errors, general"])
-        change(broken)
-        assert verify(broken).verdict is Verdict.NOT_A_CERTIFICATE
-    both = json.loads(texts()["errors, general"])
-    both["sampling"] = both["question"]["confidence"] = None
-    assert verify(both).verdict is Verdict.NOT_PROVED  # the witness is in the larger ball only
+        for change in changes:
+            change(broken)
+        result = verify(broken)
+        assert result.verdict is Verdict.NOT_A_CERTIFICATE
+        assert "or not at all" in result.reasons[0]
+    all_three = json.loads(texts()["errors, general"])
+    for change in (put(*SAMPLING, value=None), stated, asked):
+        change(all_three)
+    assert verify(all_three).verdict is Verdict.NOT_PROVED  # the witness is in the larger ball only
 
 
 def test_a_curve_is_checked_once_and_proved() -> None:
@@ -261,7 +303,7 @@ def test_a_curve_is_checked_once_and_proved() -> None:
         assert sum("confidence region" in check for check in result.checks) == 1
         np.testing.assert_array_equal(CertificateCurve.from_json(curve.to_json()).bound, curve.bound)
         broken = json.loads(curve.to_json())
-        broken["sampling"]["affinity"] += 1e-6
+        sampling(broken)["affinity"] += 1e-6
         assert not verify(broken).valid
 
 
@@ -295,24 +337,23 @@ def seconds(limit: int) -> Iterator[None]:
 def large(cells: int, count: int, values: int = 2) -> Document:
     """Make a hostile document: many cells with many rows."""
     document: Document = json.loads(texts()["errors, general"])
-    losses = [i / (values - 1) for i in range(values)]
-    counts = [[[count] * values, [count] * values] for _ in range(cells // 2)]
+    losses, groups = [i / (values - 1) for i in range(values)], cells // 2
+    counts = [[[count] * values, [count] * values] for _ in range(groups)]
     total = [[count * values] * 2 for _ in counts]
     bins = [[[[v, v, count, 0] for v in losses] for _ in range(2)] for _ in counts]
     population = document["population"]
-    population.update(groups=list(range(cells // 2)), weight=total, rows=count * values * cells, loss="loss")
+    population.update(groups=list(range(groups)), weight=total, rows=count * values * cells, loss="loss")
     population["ceiling"] = 1.0
     population["knowledge"] = {"kind": "losses", "rows": 1, "cells": bins}
-    document["sampling"].update(
-        weight=total, knowledge=population["knowledge"], losses=losses, counts=counts, seed=None
-    )
-    document["sampling"]["affinity"] = 0.9
-    document["witness"].update(group_mass=[2 / cells] * (cells // 2), unseen=[[0, 0]] * (cells // 2))
-    document["witness"]["reweighting"] = [[[1], [1]]] * (cells // 2)
-    document["proof"] = {"kind": "tangent", "axis": "label", "phi": [[1, 1]] * (cells // 2), "share": [0.5, 0.5]}
-    document["proof"] |= {"level_mu": [], "share_mu": []}
-    document["digest"] = digest(population)
-    return document
+    known = population["knowledge"]
+    sampling(document).update(weight=total, knowledge=known, losses=losses, counts=counts, seed=None, affinity=0.9)
+    (answer,) = document["points"][0]["answers"]
+    answer["witness"].update(group_mass=[2 / cells] * groups, unseen=[[0, 0]] * groups)
+    answer["witness"]["reweighting"] = [[[1], [1]]] * groups
+    (leaf,) = answer["proof"]["leaves"]
+    leaf.update(form="F", zeta=[[1, 1]] * groups, base=[1, 1], offset=[0] * groups, centre=[0.5, 0.5])
+    answer["proof"].update(axis="label", floors=[0, 0])
+    return mended(document)
 
 
 def test_a_check_ends() -> None:
@@ -321,12 +362,11 @@ def test_a_check_ends() -> None:
         assert not verify(large(40, 2**53 // 100)).valid
         assert not verify(large(8, 10**12, values=30)).valid
         many = json.loads(texts()["losses, general"])
-        many["population"]["weight"][0][0] = many["sampling"]["weight"][0][0] = 2**50
+        many["population"]["weight"][0][0] = sampling(many)["weight"][0][0] = 2**50
         many["population"]["knowledge"]["cells"][0][0] = [[0.01, 0.01, 2**50, 0]]
-        many["sampling"]["knowledge"]["cells"][0][0] = [[0.0, 0.0, 2**50, 0]]
+        sampling(many)["knowledge"]["cells"][0][0] = [[0.0, 0.0, 2**50, 0]]
         many["population"]["rows"] = int(sum(map(sum, many["population"]["weight"])))
-        many["digest"] = digest(many["population"])
-        assert "roundings are repeated" in verify(many).reasons[0]
+        assert "roundings are repeated" in verify(mended(many)).reasons[0]
 
 
 @pytest.mark.parametrize("two", [0, 1, 3, 8, 40])

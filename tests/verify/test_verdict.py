@@ -20,14 +20,17 @@ from fairbound import (
     verify,
 )
 from fairbound.cli import main
-from tests.forging import Change, Document, check_forgery, check_malformed
+from tests.forging import Change, Document, better, check_forgery, check_malformed, claims
 from tests.problems import E, P, radius, random_population
 
 
 @cache
 def text(shift: Any) -> str:
-    """Return a valid certificate of the reference population."""
-    return certify(Population.from_moments(P, E), 0.3, shift=shift).to_json()
+    """Return a valid certificate of the reference population; ``pieces`` has a tree of leaves of form T."""
+    population = Population.from_moments(P, E)
+    if shift == "pieces":
+        return certify(population, 0.2, divergence="kl", tol=1e-5).to_json()
+    return certify(population, 0.3, shift=shift).to_json()
 
 
 def document(shift: str = "sensitive") -> Document:
@@ -89,7 +92,8 @@ def test_a_curve_is_proved_point_by_point() -> None:
     again = CertificateCurve.from_json(curve.to_json())
     np.testing.assert_array_equal(again.bound, curve.bound)
     broken = json.loads(curve.to_json())
-    broken["points"][2]["claim"]["bound"] -= 1e-5
+    for claim in (broken["points"][2]["claim"], *broken["points"][2]["answers"]):
+        claim["bound"] -= 1e-5
     result = verify(broken)
     assert result.verdict is Verdict.NOT_PROVED
     assert "rho = 0.3" in result.reasons[0]
@@ -97,10 +101,10 @@ def test_a_curve_is_proved_point_by_point() -> None:
 
 def test_a_curve_cannot_hide_radii() -> None:
     curve = json.loads(certify_curve(Population.from_moments(P, E), [0.1, 0.2]).to_json())
-    curve["points"][1] = {"infeasible": 0.9}
-    assert "contradicts itself" in verify(curve).reasons[0]
-    curve["points"] = [{"infeasible": 0.01}]
-    assert "no certified radius" in verify(curve).reasons[0]
+    curve["points"][1] = {"rho": 0.9, "claim": None, "answers": []}
+    assert "contradict each other" in verify(curve).reasons[0]
+    curve["points"] = [{"rho": 0.01, "claim": None, "answers": []}]
+    assert "must have a certified radius" in verify(curve).reasons[0]
 
 
 def test_names_may_hold_brackets() -> None:
@@ -116,7 +120,7 @@ def test_a_check_ends() -> None:
     rows = np.arange(4000)
     population = Population.from_losses(rows / 4000, rows % 2, sensitive_features=rows // 2 % 2)
     large = json.loads(certify(population, 0.3, shift="sensitive").to_json())
-    large["proof"]["leaves"] = large["proof"]["leaves"][:1] * 500_000
+    proof(large)["leaves"] = proof(large)["leaves"][:1] * 500_000
     assert "the check would take" in verify(large).reasons[0]
     for junk in (None, 3, [1]):
         assert verify(junk).verdict is Verdict.NOT_A_CERTIFICATE  # type: ignore[arg-type]  # the point
@@ -127,50 +131,88 @@ def test_sizes_of_documents() -> None:
     assert len(text("sensitive")) < 100_000
 
 
-def lower(by: float) -> Change:
-    return lambda d: d["claim"].update(bound=d["claim"]["bound"] - by)
+def answer(d: Document) -> Any:
+    """Return what is claimed, shown and proved of the only statement."""
+    return d["points"][0]["answers"][0]
+
+
+def witness(d: Document) -> Any:
+    return answer(d)["witness"]
+
+
+def proof(d: Document) -> Any:
+    return answer(d)["proof"]
 
 
 def leaf(d: Document) -> Any:
-    return d["proof"]["leaves"]
+    return proof(d)["leaves"]
+
+
+def lower(by: float) -> Change:
+    return lambda d: better(d, by)
+
+
+def attain(change: Any) -> Change:
+    """Claim that something else is attained."""
+    return lambda d: [claim.update(attained=change(claim["attained"])) for claim in claims(d)]
+
+
+def ask(**changes: Any) -> Change:
+    return lambda d: d["question"].update(changes)
+
+
+def enlarge(rho: float) -> Change:
+    return lambda d: d["points"][0].update(rho=rho)
 
 
 NOT_PROVED: dict[str, tuple[str, Change, str]] = {
-    "bound lowered by 1e-9, general": ("general", lower(1e-9), "exceeds the claimed bound by 1e-09"),
-    "bound below what is attained": ("sensitive", lower(2e-6), "leaf"),
+    "bound lowered by 1e-9, general": ("general", lower(1e-9), "not prove the claimed bound: 1e-09 is missing"),
+    "bound below what is attained": ("pieces", lower(2e-5), "leaf"),
     "bound far below": ("sensitive", lower(0.1), "is below the attained"),
-    "larger radius": ("general", lambda d: d["question"].update(rho=0.31), "exceeds the claimed bound"),
-    "smaller radius, witness outside": ("general", lambda d: d["question"].update(rho=0.2), "outside the ball"),
-    "general instead of sensitive": ("sensitive", lambda d: d["question"].update(shift="general"), ""),
-    "sensitive instead of general": ("general", lambda d: d["question"].update(shift="sensitive"), "tangent"),
-    "worse losses": ("general", lambda d: d["population"]["knowledge"]["mean"][0].__setitem__(0, 0.2), "exceeds"),
-    "a leaf left out": ("sensitive", lambda d: leaf(d).pop(), "fewer leaves"),
-    "a leaf too many": ("sensitive", lambda d: leaf(d).append(leaf(d)[0]), "more leaves"),
-    "leaves in another order": ("sensitive", lambda d: leaf(d).reverse(), ""),
-    "a split undone": ("sensitive", lambda d: d["proof"]["splits"].pop(0), ""),
-    "a split to nowhere": ("sensitive", lambda d: d["proof"]["splits"].__setitem__(0, [0, 7]), "edge"),
-    "a split of a point": ("sensitive", lambda d: d["proof"]["splits"].__setitem__(0, [1, 1]), "edge"),
-    "an uncovered piece": ("sensitive", lambda d: (d["proof"]["splits"].pop(), leaf(d).pop()), "not covered"),
-    "a tree that goes on": ("sensitive", lambda d: d["proof"]["splits"].append(None), "goes on"),
-    "a root that leaves out shares": ("sensitive", lambda d: d["proof"].update(floors=[0.1, 0.0]), "leaves out"),
-    "multipliers below the losses": ("sensitive", lambda d: leaf(d)[3].update(w=[[0.1, 0.1], [0.1, 0.1]]), "feasible"),
-    "negative multipliers": ("general", lambda d: d["proof"]["phi"][0].__setitem__(0, -1.0), "feasible"),
-    "a tangent at the border": ("general", lambda d: d["proof"]["share"].__setitem__(0, 0.0), "feasible"),
-    "wrong side": ("general", lambda d: d["proof"].update(axis="group"), ""),
-    "a witness too far": ("sensitive", lambda d: d["witness"].update(group_mass=[0.01, 0.99]), "outside the ball"),
-    "a witness with too much mass": ("general", lambda d: d["witness"].update(group_mass=[0.7, 0.4]), "add up"),
+    "the bound of the whole lowered": (
+        "general",
+        lambda d: d["points"][0]["claim"].update(bound=d["points"][0]["claim"]["bound"] - 1e-9),
+        "does not follow",
+    ),
+    "larger radius": ("general", enlarge(0.31), "not prove the claimed bound"),
+    "smaller radius, witness outside": ("general", enlarge(0.2), "outside the ball"),
+    "general instead of sensitive": ("sensitive", ask(shift="general"), ""),
+    "sensitive instead of general": ("general", ask(shift="sensitive"), "does not fit the losses"),
+    "worse losses": ("general", lambda d: d["population"]["knowledge"]["mean"][0].__setitem__(0, 0.2), "not prove"),
+    "a leaf left out": ("pieces", lambda d: leaf(d).pop(), "more leaves than there are multipliers"),
+    "a leaf too many": ("pieces", lambda d: leaf(d).append(leaf(d)[0]), "more leaves than the tree"),
+    "leaves in another order": ("pieces", lambda d: leaf(d).reverse(), ""),
+    "a split undone": ("pieces", lambda d: proof(d)["splits"].pop(0), ""),
+    "a split elsewhere": ("pieces", lambda d: proof(d)["splits"].__setitem__(0, [0, 1, 0.1]), ""),
+    "a split to nowhere": ("pieces", lambda d: proof(d)["splits"].__setitem__(0, [0, 7, 0.5]), "edge"),
+    "a split of a point": ("pieces", lambda d: proof(d)["splits"].__setitem__(0, [1, 1, 0.5]), "edge"),
+    "a split at a corner": ("pieces", lambda d: proof(d)["splits"].__setitem__(0, [0, 1, 1.0]), "edge"),
+    "an uncovered piece": ("pieces", lambda d: (proof(d)["splits"].pop(), leaf(d).pop()), "not covered"),
+    "a tree that goes on": ("pieces", lambda d: proof(d)["splits"].append(None), "goes on"),
+    "a root that leaves out shares": ("pieces", lambda d: proof(d).update(floors=[0.1, 0.0]), "leaves out"),
+    "multipliers below the losses": ("pieces", lambda d: leaf(d)[3].update(w=[[0.1, 0.1]] * 2, lam=0.0), "feasible"),
+    "negative multipliers": ("general", lambda d: leaf(d)[0]["zeta"][0].__setitem__(0, -1.0), "feasible"),
+    "a tangent at the border": ("general", lambda d: leaf(d)[0]["centre"].__setitem__(0, 0.0), "must be positive"),
+    "wrong side": ("general", lambda d: proof(d).update(axis="group"), ""),
+    "a witness too far": ("sensitive", lambda d: witness(d).update(group_mass=[0.01, 0.99]), "outside the ball"),
+    "a witness with too much mass": ("general", lambda d: witness(d).update(group_mass=[0.7, 0.4]), "add up"),
     "a witness outside the cells": (
         "sensitive",
-        lambda d: d["witness"]["unseen"][0].__setitem__(0, 0.5),
+        lambda d: witness(d)["unseen"][0].__setitem__(0, 0.5),
         "outside the obs",
     ),
-    "a witness over the limit": ("general", lambda d: d["question"].update(group_skew=0.01), "skew limit"),
-    "attained overstated": (
-        "sensitive",
-        lambda d: d["claim"].update(attained=d["claim"]["attained"] + 2e-7),
-        "less than",
+    "a witness over the limit": (
+        "general",
+        ask(group_limits={"skew": 0.01, "rows": [], "most": []}),
+        "breaks the skew limit",
     ),
-    "attained understated": ("general", lambda d: d["claim"].update(attained=0.4), "not the attained loss"),
+    "attained overstated": ("sensitive", attain(lambda v: v + 2e-7), "less than the attained one"),
+    "attained understated": ("general", attain(lambda _: 0.4), "not the attained one"),
+    "attained of the whole overstated": (
+        "general",
+        lambda d: d["points"][0]["claim"].update(attained=d["points"][0]["claim"]["attained"] + 1e-12),
+        "not the worst that is shown",
+    ),
 }
 
 
@@ -188,29 +230,31 @@ def test_a_wrong_digest() -> None:
 
 
 MALFORMED: dict[str, Change] = {
-    "missing part": lambda d: d.pop("proof"),
-    "missing field": lambda d: d["question"].pop("rho"),
-    "extra field": lambda d: d["claim"].update(certified=True),
+    "missing part": lambda d: d.pop("statements"),
+    "missing field": lambda d: d["points"][0].pop("rho"),
+    "extra field": lambda d: d["points"][0]["claim"].update(certified=True),
     "unknown version": lambda d: d.update(version="9.0.0"),
+    "an earlier version": lambda d: d.update(version="1.2.0"),
     "unknown format": lambda d: d.update(format="something"),
     "negative mass": lambda d: d["population"]["weight"][0].__setitem__(0, -0.1),
     "no mass at all": lambda d: d["population"].update(weight=[[0.0, 0.0], [0.0, 0.0]]),
     "mean above the ceiling": lambda d: d["population"]["knowledge"]["mean"][0].__setitem__(0, 1.5),
-    "huge exponent": lambda d: d["proof"]["leaves"][0]["w"][0].__setitem__(0, 1e308),
+    "huge exponent": lambda d: leaf(d)[0]["zeta"][0].__setitem__(0, 1e308),
     "huge integer": lambda d: d["population"]["weight"][0].__setitem__(0, 10**400),
-    "a truth value for a number": lambda d: d["claim"].update(bound=True),
-    "a text for a number": lambda d: d["claim"].update(bound="0.3"),
-    "not a number": lambda d: d["claim"].update(bound=float("nan")),
-    "infinite": lambda d: d["claim"].update(bound=float("inf")),
-    "a null": lambda d: d["claim"].update(bound=None),
+    "a truth value for a number": lambda d: answer(d).update(bound=True),
+    "a text for a number": lambda d: answer(d).update(bound="0.3"),
+    "not a number": lambda d: answer(d).update(bound=float("nan")),
+    "infinite": lambda d: answer(d).update(bound=float("inf")),
+    "a null": lambda d: answer(d).update(bound=None),
     "wrong shape": lambda d: d["population"]["weight"].append([0.1, 0.1]),
-    "rho of 2": lambda d: d["question"].update(rho=2.0),
-    "unknown shift": lambda d: d["question"].update(shift="any"),
-    "confidence": lambda d: d["question"].update(confidence=0.9),
-    "splits of text": lambda d: d["proof"]["splits"].__setitem__(0, "01"),
-    "negative split": lambda d: d["proof"]["splits"].__setitem__(0, [-1, 0]),
+    "rho of 2": enlarge(2.0),
+    "unknown shift": ask(shift="any"),
+    "confidence": ask(confidence=0.9),
+    "splits of text": lambda d: proof(d)["splits"].__setitem__(0, "01"),
+    "negative split": lambda d: proof(d)["splits"].__setitem__(0, [-1, 0, 0.5]),
     "one group": lambda d: d["population"].update(groups=["a"]),
-    "a list": lambda d: d.update(claim=[]),
+    "a list": lambda d: d["points"][0].update(claim=[]),
+    "an answer too many": lambda d: d["points"][0]["answers"].append(answer(d)),
 }
 
 
@@ -251,13 +295,13 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     good, bad, junk = tmp_path / "good.json", tmp_path / "bad.json", tmp_path / "junk.json"
     good.write_text(text("sensitive"))
     broken = document()
-    broken["claim"]["bound"] -= 1e-5
+    better(broken, 1e-5)
     bad.write_text(json.dumps(broken))
     junk.write_bytes(b"\x00\xff" * 50)
     assert main(["verify", str(good)]) == 0
     assert "the claim is proved" in capsys.readouterr().out
     assert main(["verify", str(bad)]) == 1
-    assert "exceeds the claimed bound" in capsys.readouterr().out
+    assert "not prove the claimed bound" in capsys.readouterr().out
     assert main(["verify", str(junk)]) == 2
     assert main(["verify", str(tmp_path / "absent.json")]) == 2
     assert "cannot be read" in capsys.readouterr().err

@@ -1,0 +1,230 @@
+"""Whole documents, written by hand: small ones whose bounds are plain to see, and what was once wrong with such."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from typing import Any
+
+import pytest
+
+from fairbound.verify.strict import canonical
+from fairbound.verify.verdict import Verdict, Verification, verify
+
+Document = dict[str, Any]
+
+FREE: Document = {"skew": None, "rows": [], "most": []}
+MEANS = [[0.2, 0.6], [0.1, 0.3]]
+
+
+def tilted(relaxed: str = "none", level: float = 2.0, lam: float = 0.0) -> Document:
+    """Return multipliers that are high enough for everything."""
+    zeros, half = [0.0, 0.0], [0.5, 0.5]
+    leaf = {"form": "T", "w": [[level] * 2] * 2, "centre": half, "gamma": zeros, "omega": zeros, "lam": lam}
+    return {**leaf, "group_mu": [], "label_mu": [], "relaxed": relaxed}
+
+
+def answer(bound: float, attained: float | None, leaf: Document, axis: str = "label") -> Document:
+    """Return a bound with its proof; the witness is P itself."""
+    witness = {
+        "group_mass": [0.5, 0.5],
+        "label_mass": [0.6, 0.4],
+        "mass": None,
+        "unseen": [[0.0] * 2] * 2,
+        "reweighting": [[[1.0]] * 2] * 2,
+    }
+    proof = {"axis": axis, "floors": [0.0, 0.0], "splits": [None], "leaves": [leaf]}
+    shown = None if attained is None else witness
+    return copy.deepcopy({"bound": bound, "attained": attained, "witness": shown, "proof": proof})
+
+
+def whole(statements: list[Any], answers: list[Document], claim: Document, **question: Any) -> Document:
+    """Return a document about a population with equal base rates."""
+    population = {
+        "groups": ["a", "b"],
+        "labels": [0, 1],
+        "ceiling": 1.0,
+        "rows": None,
+        "excluded_rows": 0,
+        "weighted": True,
+        "loss": "mine",
+        "positive": None,
+        "weight": [[3.0, 2.0], [3.0, 2.0]],
+        "knowledge": {"kind": "mean", "mean": MEANS},
+    }
+    asked = {
+        "metric": {"name": "loss", "group": None},
+        "shift": "sensitive",
+        "support": "any",
+        "empty_cells": "ceiling",
+        "divergence": "hellinger",
+        "fair": True,
+        "base_rate_tolerance": None,
+        "group_limits": FREE,
+        "label_limits": FREE,
+        "confidence": None,
+        "tol": 0.001,
+    }
+    stated = [{"objective": one, "confidence": None, "sampling": None} for one in statements]
+    document = {
+        "format": "fairbound-certificate",
+        "version": "2.0.0",
+        "producer": "by hand",
+        "population": population,
+        "question": {**asked, **question},
+        "statements": stated,
+        "distance": None,
+        "points": [{"rho": 0.2, "claim": claim, "answers": answers}],
+        "digest": "",
+    }
+    return copy.deepcopy(document)
+
+
+def checked(document: Document) -> Verification:
+    """Check a document, with the digest of what it now says."""
+    document["digest"] = f"sha256:{hashlib.sha256(canonical(document['population']).encode()).hexdigest()}"
+    return verify(document)
+
+
+def loss() -> Document:
+    """Return a document about the loss of all: 0.6 is the largest mean of a cell."""
+    attained = 0.5 * (0.6 * 0.2 + 0.4 * 0.6) + 0.5 * (0.6 * 0.1 + 0.4 * 0.3)
+    return whole([None], [answer(0.6, attained, tilted(level=0.6))], {"bound": 0.6, "attained": attained})
+
+
+def objective(plus: int | None, minus: int | None, *, ratio: bool = False) -> Document:
+    """Return a mean or a comparison."""
+    return {"plus": plus, "minus": minus, "label": None, "inside": True, "ratio": ratio}
+
+
+def difference() -> Document:
+    """Return a document about differences: one is shown by itself, the other follows from two means.
+
+    Of each label group a's mean is larger, by 0.3 at most; so b's is no more than 1 larger, as no loss is above 1.
+    """
+    attained = 0.6 * 0.1 + 0.4 * 0.3
+    answers = [
+        answer(0.30000000000000004, attained, tilted("both", 0.0)),
+        answer(0.3, None, tilted("both", 0.0)),
+        answer(0.0, None, tilted("both", 0.0)),
+    ]
+    objectives = [objective(0, 1), objective(1, None), objective(None, 0)]
+    claim = {"bound": 0.30000000000000004, "attained": attained}
+    return whole(objectives, answers, claim, metric={"name": "group_loss_difference", "group": None})
+
+
+def test_what_is_plain_to_see_is_proved() -> None:
+    """And no less than that."""
+    found = checked(loss())
+    assert found.valid, found.reasons
+    assert found.checked_bound == 0.6
+    document = loss()
+    document["points"][0]["claim"]["bound"] = document["points"][0]["answers"][0]["bound"] = 0.59
+    assert checked(document).verdict is Verdict.NOT_PROVED
+    found = checked(difference())
+    assert found.valid, found.reasons
+
+
+def test_what_was_checked_of_a_metric_is_its_weakest_part() -> None:
+    """Also if that follows from two means, of which no witness is shown."""
+    document = difference()
+    point = document["points"][0]
+    point["claim"]["bound"] = point["answers"][1]["bound"] = 0.9
+    found = checked(document)
+    assert found.valid, found.reasons
+    assert found.checked_bound == 0.9
+    assert found.witness_value == pytest.approx(0.18)
+    point["claim"]["bound"] = 0.8
+    assert checked(document).verdict is Verdict.NOT_PROVED
+
+
+def test_what_means_attain_is_not_what_their_difference_attains() -> None:
+    """A half that is shown with a witness of its own."""
+    document = difference()
+    document["points"][0]["answers"][1] |= answer(0.3, 0.18, tilted("both", 0.0))
+    document["points"][0]["answers"][1]["attained"] = 0.6 * 0.1 + 0.4 * 0.3
+    found = checked(document)
+    assert found.valid, found.reasons
+    assert found.witness_value == pytest.approx(0.18)
+
+
+def test_a_missing_or_foreign_statement_is_refused() -> None:
+    """Each of the differences needs itself, or both of its means; and none stands there twice."""
+    for number in range(3):
+        document = difference()
+        del document["statements"][number], document["points"][0]["answers"][number]
+        assert not checked(document).valid
+    document = difference()
+    document["statements"].append(document["statements"][1])
+    document["points"][0]["answers"].append(document["points"][0]["answers"][1])
+    assert not checked(document).valid
+
+
+def test_the_loss_of_all_is_not_that_of_a_group() -> None:
+    """Whoever reads a group's name believes it."""
+    document = loss()
+    document["question"]["metric"]["group"] = "a"
+    found = checked(document)
+    assert found.verdict is Verdict.NOT_A_CERTIFICATE
+    assert "question.metric.group" in found.reasons[0]
+
+
+def test_a_claim_without_what_is_attained_is_refused() -> None:
+    """And does not end the check with an error."""
+    document = loss()
+    document["points"][0]["claim"]["attained"] = None
+    assert checked(document).verdict is Verdict.NOT_PROVED
+    document["points"][0]["answers"][0] |= {"attained": None, "witness": None}
+    assert checked(document).verdict is Verdict.NOT_PROVED
+
+
+@pytest.mark.parametrize("value", [-0.5, 1.5])
+def test_ratios_lie_between_zero_and_one(value: float) -> None:
+    """Of others nobody knows what they mean."""
+    answers = [answer(0.0, value, tilted("both", 0.0)), answer(0.0, 1.0, tilted("both", 0.0))]
+    objectives = [objective(0, 1, ratio=True), objective(1, 0, ratio=True)]
+    document = whole(objectives, answers, {"bound": 0.0, "attained": 0.0})
+    document["question"]["metric"]["name"] = "demographic_parity_ratio"
+    found = checked(document)
+    assert found.verdict is Verdict.NOT_A_CERTIFICATE
+    assert "ratio" in found.reasons[0]
+
+
+def test_a_witness_may_have_nothing_in_common_with_the_data() -> None:
+    """At radius 1 every distribution is in the ball."""
+    document = loss()
+    document["question"]["shift"] = "general"
+    point = document["points"][0]
+    point |= {"rho": 1.0, "claim": {"bound": 1.0, "attained": 1.0}, "answers": [answer(1.0, 1.0, tilted(level=1.0))]}
+    point["answers"][0]["witness"] |= {"unseen": [[1.0] * 2] * 2, "reweighting": [[[0.0, 0.0]] * 2] * 2}
+    document["population"]["weight"] = [[0.1, 0.2], [0.3, 0.7]]
+    found = checked(document)
+    assert found.valid, found.reasons
+
+
+def test_the_region_hoeffding() -> None:
+    """Limits that rows cannot exceed: the check ends, and says what it was of."""
+    document = loss()
+    document["population"] |= {"loss": "zero_one", "weighted": False, "rows": 10.0}
+    cells = [[[[0.0, 0.0, weight, 0.0]] for weight in row] for row in document["population"]["weight"]]
+    document["population"]["knowledge"] = {"kind": "losses", "cells": cells, "rows": 3.0}
+    document["question"]["confidence"] = 0.9
+    document["statements"][0]["confidence"] = 0.9
+    document["statements"][0]["sampling"] = {
+        "region": "hoeffding",
+        "affinity": 0.0,
+        "weight": document["population"]["weight"],
+        "knowledge": {"kind": "mean", "mean": [[1.0, 1.0], [1.0, 1.0]]},
+        "losses": None,
+        "counts": None,
+        "seed": None,
+    }
+    document["points"][0] |= {
+        "claim": {"bound": 1.0, "attained": 1.0},
+        "answers": [answer(1.0, 1.0, tilted(level=1.0))],
+    }
+    found = checked(document)
+    assert found.valid, found.reasons
+    assert any("hoeffding" in check and "10 rows" in check for check in found.checks)
+    document["statements"][0]["sampling"]["knowledge"]["mean"][0][0] = 0.5
+    assert "may exceed 0.5" in checked(document).reasons[0]
