@@ -8,6 +8,8 @@ from typing import Any
 import flint
 import numpy as np
 import pytest
+from fairbound.solve.rates_bounds import Leaves, rates_bound
+from fairbound.solve.rates_limits import limiting_pull
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -17,8 +19,6 @@ from fairbound.arithmetic.arrays import Floats
 from fairbound.arithmetic.rounding import LEEWAY, raised
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.problem import Problem, problem_of
-from fairbound.solve.rates_bounds import Leaves, rates_bound
-from fairbound.solve.rates_limits import limiting_pull
 from fairbound.solve.rates_nearest import nearest_rates
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.witness import Witness

@@ -12,7 +12,7 @@ from fairbound.certificate.document import write_limits, write_objective, write_
 from fairbound.problem.divergences import HELLINGER
 from fairbound.solve.answer import Answer
 from fairbound.solve.converted import converted
-from fairbound.solve.proof import FractionalProof, RatesProof, TiltedProof, written
+from fairbound.solve.proof import FractionalProof, TiltedProof, written
 from fairbound.solve.solver import Solver
 from fairbound.verify import document
 from fairbound.verify.balls import PRECISION, RefusedError, largest, rounded_up
@@ -35,7 +35,7 @@ def proved(solver: Solver, rho: float, answer: Answer) -> tuple[document.Proof, 
     radius = float(solver.radii(np.array([rho]))[0])
     claim = 0.0 if ratio else answer.bound  # a ratio is a factor, and what is bounded then a difference, by zero
     proof = written(converted(problem, radius, solver.condition.largest_difference, answer.proof, claim))
-    exact = isinstance(answer.proof, RatesProof | TiltedProof | FractionalProof)
+    exact = isinstance(answer.proof, TiltedProof | FractionalProof)
     if question.divergence is not HELLINGER or exact:
         return proof, answer.bound
     bound = answer.bound

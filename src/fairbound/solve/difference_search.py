@@ -24,7 +24,7 @@ from fairbound.solve.conditioning import Given
 from fairbound.solve.cone_pieces import ConeMultipliers
 from fairbound.solve.divergence_witness import Attaining
 from fairbound.solve.mean_search import KEPT_SHARE, MeanSearch
-from fairbound.solve.proof import Axis, DifferenceProof, Proof, Split
+from fairbound.solve.proof import Axis, Cut, DifferenceProof, Proof
 from fairbound.solve.tree import Forest, Pieces
 
 #: A group with less than this share counts as emptied where a worst case is looked for.
@@ -68,9 +68,16 @@ class DifferenceSearch(MeanSearch):
         alone = replace(problem, upper=upper, ceiling=raised(problem.ceiling, more, cells))
         return MeanSearch(alone, self.divergence, self.nearest, self.tol, self.budget, Given(cells), self.relaxed)
 
-    def _proof(self, axis: Axis, splits: tuple[Split, ...], leaves: Pieces) -> Proof:
-        multipliers = leaves.w, leaves.centre, leaves.omega, leaves.lam
-        return DifferenceProof(axis, self.problem.labels.floors, splits, *multipliers, *leaves.relaxed.T)
+    def _proof(self, axis: Axis, splits: tuple[Cut | None, ...], leaves: Pieces) -> Proof:
+        multipliers = (
+            leaves.multipliers["w"],
+            leaves.multipliers["centre"],
+            leaves.multipliers["omega"],
+            leaves.multipliers["lam"],
+        )
+        return DifferenceProof(
+            axis, self.problem.labels.floors, splits, *multipliers, *(leaves.multipliers["relaxed"].T > 0)
+        )
 
     def _solve(self, forest: Forest, left: Integers, rho: float, goal: float) -> None:
         """Find the bound of new pieces, each way that may be needed; what is proved of a piece is of its halves."""
@@ -79,9 +86,13 @@ class DifferenceSearch(MeanSearch):
         for index in left[pieces.bound[left] > cutoff]:
             for (found, (bound, w, lam)), relaxed in self._ways(rho, self._shares(pieces.corners[index]), cutoff):
                 if bound < pieces.bound[index]:
-                    pieces.bound[index], pieces.relaxed[index] = bound, relaxed
-                    pieces.w[index], pieces.centre[index], pieces.omega[index] = w, found.centre, found.omega
-                    pieces.lam[index], pieces.guess[index] = lam, found.label_share
+                    pieces.bound[index], pieces.multipliers["relaxed"][index] = bound, relaxed
+                    (
+                        pieces.multipliers["w"][index],
+                        pieces.multipliers["centre"][index],
+                        pieces.multipliers["omega"][index],
+                    ) = w, found.centre, found.omega
+                    pieces.multipliers["lam"][index], pieces.guess[index] = lam, found.label_share
                 if bound <= cutoff:
                     break
 

@@ -20,7 +20,7 @@ from fairbound.solve.conjugate_bounds import moving_bound, single_bound
 from fairbound.solve.divergence_witness import Attaining
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.problem import Problem
-from fairbound.solve.proof import Axis, DivergenceProof, Proof, SingleProof, Split
+from fairbound.solve.proof import Axis, Cut, DivergenceProof, Proof, SingleProof
 from fairbound.solve.tree import Forest, Pieces
 from fairbound.solve.witness import Witness
 from fairbound.solve.worst_within_cells import Ground, single_multipliers
@@ -96,7 +96,8 @@ class DivergenceSearch:
 
     def _search(self, rho: float, axis: Axis, target: float | None, known: float) -> Answer:
         problem, size = self.problem, self.problem.labels.size
-        forest = Forest(1, problem.groups, problem.labels)
+        s, c = problem.groups.size, size
+        forest = Forest(1, size, {"w": (s, c), "centre": (c,), "omega": (c,), "lam": (), "relaxed": (2,)})
         first = min(FIRST_CUT[min(size, 4)], int(np.log2(self.budget)))
         forest.cut(np.array([first]))
         fresh = np.arange(len(forest.pieces))
@@ -116,12 +117,16 @@ class DivergenceSearch:
             if len(gaps) > patience and gaps[-1] > 0.9 * gaps[-1 - patience]:
                 break  # close to the nearest distribution multipliers grow beyond what a solver finds
             fresh = forest.cut(self._cuts(forest, goal))
-        splits, rows = next(iter(forest.trees()))
-        proof = self._proof(axis, splits, forest.pieces.take(rows))
+        proof = self._proof(axis, *next(iter(forest.trees())))
         return Answer(float(forest.pieces.bound.max()), witness, proof)
 
-    def _proof(self, axis: Axis, splits: tuple[Split, ...], leaves: Pieces) -> Proof:
-        multipliers = leaves.w, leaves.centre, leaves.omega, leaves.lam
+    def _proof(self, axis: Axis, splits: tuple[Cut | None, ...], leaves: Pieces) -> Proof:
+        multipliers = (
+            leaves.multipliers["w"],
+            leaves.multipliers["centre"],
+            leaves.multipliers["omega"],
+            leaves.multipliers["lam"],
+        )
         return DivergenceProof(axis, self.problem.labels.floors, splits, *multipliers)
 
     def _first_witness(self, rho: float) -> Witness:
@@ -133,10 +138,15 @@ class DivergenceSearch:
         seen = np.where(problem.upper.probability > 0, problem.upper.loss, 0.0).max()
         top = float(problem.ceiling.max() if self.divergence.escapes else seen)
         least = 1e-3 * self.tol
-        pieces.w[:] = top + least
-        pieces.centre[:] = 1.0 / problem.labels.size
-        pieces.lam[:] = 0.01 * least / (1.0 + rho)
-        multipliers = pieces.w, pieces.centre, pieces.omega, pieces.lam
+        pieces.multipliers["w"][:] = top + least
+        pieces.multipliers["centre"][:] = 1.0 / problem.labels.size
+        pieces.multipliers["lam"][:] = 0.01 * least / (1.0 + rho)
+        multipliers = (
+            pieces.multipliers["w"],
+            pieces.multipliers["centre"],
+            pieces.multipliers["omega"],
+            pieces.multipliers["lam"],
+        )
         pieces.bound[:] = self._bounds(rho, self._shares(pieces.corners), multipliers)
 
     def _shares(self, corners: Floats) -> Floats:
@@ -170,7 +180,15 @@ class DivergenceSearch:
         """Find the bound of new pieces: from the parent's multipliers where they do, else from the best ones."""
         pieces = forest.pieces
         cutoff = goal + 0.8 * self.tol
-        multipliers = tuple(part[left] for part in (pieces.w, pieces.centre, pieces.omega, pieces.lam))
+        multipliers = tuple(
+            part[left]
+            for part in (
+                pieces.multipliers["w"],
+                pieces.multipliers["centre"],
+                pieces.multipliers["omega"],
+                pieces.multipliers["lam"],
+            )
+        )
         bound = self._bounds(rho, self._shares(pieces.corners[left]), multipliers)
         pieces.bound[left] = np.minimum(bound, pieces.bound[left])
         for index in left[pieces.bound[left] > cutoff]:
@@ -179,8 +197,12 @@ class DivergenceSearch:
             pieces.guess[index] = best.label_share
             if proved < pieces.bound[index]:
                 pieces.bound[index] = proved
-                pieces.w[index], pieces.centre[index], pieces.omega[index] = w, best.centre, best.omega
-                pieces.lam[index] = lam
+                (
+                    pieces.multipliers["w"][index],
+                    pieces.multipliers["centre"][index],
+                    pieces.multipliers["omega"][index],
+                ) = w, best.centre, best.omega
+                pieces.multipliers["lam"][index] = lam
 
     def _bounds(
         self,

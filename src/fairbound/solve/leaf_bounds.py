@@ -38,44 +38,6 @@ def _valid(mu: Floats | None, count: int) -> Booleans:
     return valid
 
 
-def general_bound(
-    problem: Problem,
-    rho: Floats,
-    phi: Floats,
-    label_share: Floats,
-    level_mu: Floats | None = None,
-    share_mu: Floats | None = None,
-) -> Floats:
-    """Bound the loss under general shifting from ``phi`` (N, S, C) >= 0 and ``label_share`` (N, C) > 0.
-
-    With ``u = phi / r0`` and ``D = M - loss`` (docs/theory.md, section 3):
-
-        M + sigma_K(sum_y phi) - tau^2 / ( sum_i p_i E_i[D / (D+u)^2] + sigma_R(sum_s p_i E_i[u / (D+u)^2] / r0) ).
-
-    ``level_mu`` and ``share_mu`` are multipliers >= 0 of the rows of K and of R (section 5).
-    """
-    top = problem.ceiling.flat[0]
-    probability = problem.upper.probability
-    deficit = top - problem.upper.loss
-    with np.errstate(all="ignore"):
-        ratio = phi / label_share[:, None]
-        inverse = np.where(probability > 0, 1.0 / (deficit + ratio[..., None]), 0.0)
-        weight = probability * inverse
-        roundings = probability.size + PROBABILITY_ROUNDINGS + 16
-        intercept = (weight * (deficit * inverse)).sum(axis=(1, 2, 3)) + LEAST
-        slope = (weight * (ratio[..., None] * inverse)).sum(axis=3) / label_share[:, None]
-        slope = raised(slope.sum(axis=1) + LEAST, roundings)
-        level = problem.groups.support(raised(phi.sum(axis=2), problem.labels.size), level_mu)
-        level = top + level
-        total = raised(raised(intercept, roundings) + problem.labels.support(slope, share_mu), 1)
-        # An atom at the ceiling with a zero multiplier makes G infinite: then the ball gains nothing.
-        total = np.where(np.isnan(total), np.inf, total)
-        bound = certified(level + margin(np.abs(level), 1), rho, total)
-    usable = (phi >= 0).all(axis=(1, 2)) & (ratio < MOST).all(axis=(1, 2)) & (label_share > 1.0 / MOST).all(axis=1)
-    usable = usable & _valid(level_mu, len(phi)) & _valid(share_mu, len(phi))
-    return np.where(usable, bound, np.inf)
-
-
 def piece_bound(
     problem: Problem,
     rho: Floats,

@@ -24,7 +24,7 @@ from fairbound.solve.cone_pieces import ConeMultipliers, ConePieces
 from fairbound.solve.divergence_search import SHIFTS, DivergenceSearch
 from fairbound.solve.nearest_product import nearest_product
 from fairbound.solve.problem import Problem
-from fairbound.solve.proof import Axis, MeanProof, Proof, Split
+from fairbound.solve.proof import Axis, Cut, MeanProof, Proof
 from fairbound.solve.tree import Forest, Pieces
 from fairbound.solve.witness import Witness
 from fairbound.solve.worst_within_cells import Ground
@@ -73,12 +73,19 @@ class MeanSearch(DivergenceSearch):
     def _start(self, forest: Forest, rho: float) -> None:
         """Begin with the largest losses there are: no mean exceeds them."""
         self._other._start(forest, rho)
-        forest.pieces.relaxed[:] = True
+        forest.pieces.multipliers["relaxed"][:] = 1.0
         np.minimum(forest.pieces.bound, self.relaxed.ceiling.max(), out=forest.pieces.bound)
 
-    def _proof(self, axis: Axis, splits: tuple[Split, ...], leaves: Pieces) -> Proof:
-        multipliers = leaves.w, leaves.centre, leaves.omega, leaves.lam
-        return MeanProof(axis, self.problem.labels.floors, splits, *multipliers, leaves.relaxed[:, 0])
+    def _proof(self, axis: Axis, splits: tuple[Cut | None, ...], leaves: Pieces) -> Proof:
+        multipliers = (
+            leaves.multipliers["w"],
+            leaves.multipliers["centre"],
+            leaves.multipliers["omega"],
+            leaves.multipliers["lam"],
+        )
+        return MeanProof(
+            axis, self.problem.labels.floors, splits, *multipliers, leaves.multipliers["relaxed"][:, 0] > 0
+        )
 
     def _solve(self, forest: Forest, left: Integers, rho: float, goal: float) -> None:
         """Find the bound of new pieces, either way; what is proved of a piece is proved of its halves."""
@@ -95,9 +102,13 @@ class MeanSearch(DivergenceSearch):
                 ways.append((proved, best, True))
             for (bound, w, lam), found, relaxed in ways:
                 if bound < pieces.bound[index]:
-                    pieces.bound[index], pieces.relaxed[index] = bound, relaxed
-                    pieces.w[index], pieces.centre[index], pieces.omega[index] = w, found.centre, found.omega
-                    pieces.lam[index] = lam
+                    pieces.bound[index], pieces.multipliers["relaxed"][index] = bound, relaxed
+                    (
+                        pieces.multipliers["w"][index],
+                        pieces.multipliers["centre"][index],
+                        pieces.multipliers["omega"][index],
+                    ) = w, found.centre, found.omega
+                    pieces.multipliers["lam"][index] = lam
 
     def _mended(self, rho: float, vertices: Floats, best: ConeMultipliers) -> tuple[float, Floats, float]:
         """Return the least mean that multipliers prove, once they and it are raised enough."""

@@ -71,47 +71,6 @@ def _column(values: Floats | tuple[str, ...] | None, count: int) -> list[Any]:
     return list(values) if isinstance(values, tuple) else values.tolist()
 
 
-#: One entry of a partition tree in preorder: the two corners whose edge is halved, or None for a leaf.
-Split = tuple[int, int] | None
-
-
-@dataclass(frozen=True)
-class TangentProof:
-    """General shifting: multipliers ``phi`` and the point ``share`` of the tangent (docs/theory.md, section 3).
-
-    ``axis`` says whose shares the tangent is taken in. With "group" the arrays have groups and labels exchanged:
-    ``phi`` is (C, S) instead of (S, C). ``share_mu`` are the multipliers of the linear limits on the shares of that
-    side, ``level_mu`` those of the other side's (section 5).
-    """
-
-    axis: Axis
-    phi: Floats
-    share: Floats
-    level_mu: Floats
-    share_mu: Floats
-
-
-@dataclass(frozen=True)
-class PartitionProof:
-    """A partition of the simplex of shares and, for each piece, its multipliers (docs/theory.md, section 4).
-
-    The root is the simplex ``{share >= floors, sum share = 1}``. ``splits`` is the tree of bisections in preorder: at
-    ``(i, j)`` the edge between corners i and j is halved, the first child has the midpoint in place of corner i, the
-    second in place of corner j. Leaves take the rows of ``w`` (L, S, C), ``centre`` and ``omega`` (L, C), and of
-    ``level_mu`` and ``share_mu`` (L, limits), as for the tangent, in order. With axis "group" groups and labels are
-    exchanged.
-    """
-
-    axis: Axis
-    floors: Floats
-    splits: tuple[Split, ...]
-    w: Floats
-    centre: Floats
-    omega: Floats
-    level_mu: Floats
-    share_mu: Floats
-
-
 @dataclass(frozen=True)
 class ConditionalProof:
     """Means given the group: multipliers ``theta`` (L, m, S, C) of L pieces (docs/metrics.md).
@@ -153,7 +112,7 @@ class DivergenceProof:
 
     axis: Axis
     floors: Floats
-    splits: tuple[Split, ...]
+    splits: tuple[Cut | None, ...]
     w: Floats
     centre: Floats
     omega: Floats
@@ -199,32 +158,4 @@ class MeanSingleProof(SingleProof):
     relaxed: bool
 
 
-@dataclass(frozen=True)
-class RatesProof:
-    """Base rates that may differ: a partition of the group shares with multipliers (docs/theory.md, section 11).
-
-    ``floors`` and ``splits`` as in :class:`PartitionProof`; often the root is the only leaf. Leaves take the rows of
-    ``zeta`` (L, S, C), of ``base``, ``nu``, ``centre``, ``omega`` (L, S) and of ``lam`` (L,) in order.
-    """
-
-    floors: Floats
-    splits: tuple[Split, ...]
-    zeta: Floats
-    base: Floats
-    nu: Floats
-    centre: Floats
-    omega: Floats
-    lam: Floats
-
-
-Proof = (
-    TiltedProof
-    | FractionalProof
-    | TangentProof
-    | PartitionProof
-    | ConditionalProof
-    | RatesMeansProof
-    | RatesProof
-    | DivergenceProof
-    | SingleProof
-)
+Proof = TiltedProof | FractionalProof | ConditionalProof | RatesMeansProof | DivergenceProof | SingleProof

@@ -7,6 +7,7 @@ All pieces of all radii are solved together. The search may stop at any time: th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,9 +19,10 @@ from fairbound.solve.leaf_bounds import piece_bound
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.pieces import PieceSaddle, PieceSolution, solve_pieces
 from fairbound.solve.problem import Problem
+from fairbound.solve.proof import Axis, Cut, TiltedProof
 from fairbound.solve.sensitive_shares import applies, fixed_shares, quick_multipliers
 from fairbound.solve.shares import no_multipliers
-from fairbound.solve.tree import Forest
+from fairbound.solve.tree import Forest, Pieces
 from fairbound.solve.witness import Witnesses, build_witnesses
 
 #: Pieces are solved in batches of at most this many atoms.
@@ -34,7 +36,7 @@ DEEPEST_CUT = {2: 4, 3: 2, 4: 2}
 #: Pieces of larger tables (groups times the fourth power of labels) are not optimised where quick multipliers exist.
 LARGEST_PROGRAM = 20_000_000
 
-#: What proves the bound of a piece.
+#: What proves the bound of a piece, in this order.
 MULTIPLIERS = ("w", "centre", "omega", "level_mu", "share_mu")
 
 #: How often the attained value is improved around the best shares, each time closer.
@@ -78,16 +80,14 @@ class Search:
         s, c = self.problem.groups.size, self.problem.labels.size
         return c == 2 or s * c**4 > LARGEST_PROGRAM
 
-    def run(self, rhos: Floats) -> State:
-        """Search all radii together."""
-        problem, size = self.problem, self.problem.labels.size
-        forest = Forest(len(rhos), problem.groups, problem.labels)
+    def run(self, rhos: Floats, start: Witnesses) -> State:
+        """Search all radii together; the distributions to start from attain something already."""
+        size = self.problem.labels.size
+        forest = Forest(len(rhos), size, self._shapes)
         first = min((QUICK_FIRST_CUT if self.quick else FIRST_CUT)[min(size, 4)], int(np.log2(self.budget)))
         forest.cut(np.full(len(rhos), first))
         fresh = np.arange(len(forest.pieces))
-        # The nearest distribution is in every ball: something to start from.
-        shares = (np.tile(share, (len(rhos), 1)) for share in (self.nearest.group_mass, self.nearest.label_mass))
-        state = State(rhos, forest, self._witnesses(rhos, *shares))
+        state = State(rhos, forest, start)
         if self.quick:
             self._scout(state)
         while len(fresh):
@@ -95,6 +95,12 @@ class Search:
             self._improve(state, np.unique(forest.pieces.radius[fresh]))
             fresh = forest.cut(self._cuts(state))
         return state
+
+    @property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        groups, labels = self.problem.groups, self.problem.labels
+        sizes = (groups.size, labels.size), (labels.size,), (labels.size,), (groups.multipliers,), (labels.multipliers,)
+        return dict(zip(MULTIPLIERS, sizes, strict=True))
 
     def _shares(self, corners: Floats) -> Floats:
         return self.problem.labels.floors + self.problem.labels.spread * corners
@@ -143,7 +149,7 @@ class Search:
         """Find the bound of new pieces: the parent's multipliers and quick ones where they do, else the best."""
         pieces = state.forest.pieces
         if np.isfinite(pieces.bound[left]).all():
-            left = self._try(state, left, *(getattr(pieces, name)[left] for name in MULTIPLIERS))
+            left = self._try(state, left, *(pieces.multipliers[name][left] for name in MULTIPLIERS))
         if self.quick and len(left):
             left = self._try_quick(state, left)
         if len(left) and not (self.quick and self.costly):
@@ -175,10 +181,7 @@ class Search:
         pieces = state.forest.pieces
         radius = pieces.radius[left]
         bound = piece_bound(self.problem, state.rho[radius], self._shares(pieces.corners[left]), *multipliers)
-        better = bound <= pieces.bound[left]
-        pieces.bound[left[better]] = bound[better]
-        for name, new in zip(MULTIPLIERS, multipliers, strict=True):
-            getattr(pieces, name)[left[better]] = new[better]
+        pieces.keep(left, bound, dict(zip(MULTIPLIERS, multipliers, strict=True)))
         return left[pieces.bound[left] > state.witness.loss[radius] + 0.8 * self.tol]
 
     def _improve(self, state: State, radius: Integers) -> None:
@@ -248,6 +251,33 @@ class Search:
     def _cuts(self, state: State) -> Integers:
         """How often to halve each piece."""
         return plan_cuts(state, self.problem.scale, self.problem.labels.size, self.tol, self.budget)
+
+
+def tilted_proof(
+    problem: Problem, tau: float, axis: Axis, splits: tuple[Cut | None, ...], leaves: Pieces
+) -> TiltedProof:
+    """Write a tree down, with lam as large as the multipliers of its leaves make best, and groups before labels."""
+    w, centre, omega, level_mu, share_mu = (leaves.multipliers[name] for name in MULTIPLIERS)
+    floors = problem.labels.floors
+    vertices = floors + (1.0 - math.fsum(floors)) * leaves.corners
+    eta = w[:, None] - ((vertices - centre[:, None]) @ w.swapaxes(-1, -2))[..., None]
+    atoms = problem.upper
+    with np.errstate(all="ignore"):
+        gap = np.where(atoms.probability > 0, eta[..., None] - atoms.loss, 1.0)
+        total = (atoms.probability / gap).sum(axis=(2, 3, 4)) - (vertices @ omega[..., None])[..., 0]
+        most = total.max(axis=1) + np.where(omega.any(axis=1), problem.labels.support(omega, share_mu), 0.0)
+        level = problem.groups.support((w @ centre[..., None])[..., 0], level_mu)
+        huge = 4.0 * (np.abs(level) + problem.scale) / max(tau, 1e-9)
+        lam = np.where(most > 0, 2.0 * tau / np.where(most > 0, most, 1.0), huge)
+    lam = np.where(np.isfinite(lam), lam, 0.0)
+    times = np.square(lam)[:, None] / 4
+    mu = [level_mu, times * share_mu]
+    group_mu, label_mu = mu if axis == "label" else mu[::-1]
+    w = w if axis == "label" else w.swapaxes(1, 2)
+    none = ("none",) * len(lam)
+    return TiltedProof(
+        axis, floors, splits, w, centre, np.zeros_like(centre), times * omega, lam, group_mu, label_mu, none
+    )
 
 
 def plan_cuts(state: State, scale: float, size: int, tol: float, budget: int) -> Integers:

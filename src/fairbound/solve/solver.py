@@ -18,19 +18,16 @@ from fairbound.solve.answer import Answer
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.comparing import Compared, compare
 from fairbound.solve.contradictions import refuse_contradictions
-from fairbound.solve.direct import better, direct_answers, is_direct
 from fairbound.solve.divergence_search import DivergenceSearch, usual_budget
-from fairbound.solve.general_answers import general_answers
+from fairbound.solve.loss import loss_answers
 from fairbound.solve.mean_answers import DivergenceMeans
 from fairbound.solve.nearest import NearestFair, nearest_shares
 from fairbound.solve.nearest_product import nearest_product, with_every_share
 from fairbound.solve.orientation import oriented_surrogate
 from fairbound.solve.problem import Problem, problem_of
 from fairbound.solve.proof import Axis
-from fairbound.solve.rates_answers import rates_answers, rates_budget
 from fairbound.solve.rates_nearest import NearestRates, nearest_rates
 from fairbound.solve.ratios import attained_ratio
-from fairbound.solve.search import Search
 from fairbound.solve.witness import LEAST_SHARE
 
 
@@ -162,46 +159,23 @@ class Solver:
             return means.answers(rhos, target, known) if self.question.condition.fair else means.free_answers(rhos)
         if self.question.objective is not None:
             return compare([self.compared], [rhos], self.question.tol, self.budget)[0]
-        problem, nearest = self.problem, self.nearest
-        if isinstance(nearest, NearestRates):
-            rates = allowed_rates(problem, self.question.condition)
-            return [Answer(*a) for a in rates_answers(problem, rates, nearest, rhos, self.question.tol, self.budget)]
-        axis = self._axis
-        if axis == "group":
-            problem = problem.transposed
-            nearest = NearestFair(nearest.distance, nearest.label_mass, nearest.group_mass)
-        if self.question.divergence is not HELLINGER:
+        problem, nearest, axis = self.problem, self.nearest, self._axis
+        rates = allowed_rates(problem, self.question.condition)
+        if self.question.divergence is HELLINGER:
+            found = loss_answers(problem, rates, nearest, rhos, axis, self.question.tol, self.budget)
+        else:
+            if isinstance(nearest, NearestRates):
+                message = "base rates within a tolerance do not go with this divergence"
+                raise TypeError(message)
+            if axis == "group":
+                problem = problem.transposed
+                nearest = NearestFair(nearest.distance, nearest.label_mass, nearest.group_mass)
             search = DivergenceSearch(problem, self.question.divergence, nearest, self.question.tol, self.budget)
             found = search.run(rhos, axis, target) if self.question.condition.fair else search.free(rhos)
-        elif problem.one_convex_program:
-            found = general_answers(problem, nearest, rhos, axis, self.question.tol)
-        else:
-            found = self._searched(problem, nearest, rhos, axis)
+            if axis == "group":
+                found = [replace(a, witness=a.witness.transposed) for a in found]
         top = float(problem.ceiling.max())
-        return [
-            Answer(min(a.bound, top), a.witness.transposed if axis == "group" else a.witness, a.proof) for a in found
-        ]
-
-    def _searched(self, problem: Problem, nearest: NearestFair, rhos: Floats, axis: Axis) -> list[Answer]:
-        """Answer where ceilings differ: with one leaf if that is enough, else by a search; the better bound counts."""
-        direct = [] if not is_direct(problem) else direct_answers(problem, nearest, rhos, self.question.tol)
-        left = np.array(
-            [i for i, a in enumerate(direct) if a.bound - a.witness.loss > self.question.tol], dtype=np.int64
-        )
-        if direct and not len(left):
-            return direct
-        left = left if direct else np.arange(len(rhos))
-        ended = Search(problem, nearest, self.question.tol, self.budget).run(rhos[left])
-        proofs = ended.forest.proofs(axis, problem.labels.floors)
-        found = [
-            Answer(bound, ended.witness[place], proof)
-            for place, (bound, proof) in enumerate(zip(ended.bound.tolist(), proofs, strict=True))
-        ]
-        if not direct:
-            return found
-        for index, other in zip(left, found, strict=True):
-            direct[index] = better(direct[index], other)
-        return direct
+        return [replace(a, bound=min(a.bound, top)) for a in found]
 
     def attained(self, answer: Answer) -> float:
         """Return what the distribution of an answer attains."""
@@ -239,7 +213,7 @@ def pose(question: Question) -> Solver:
     else:
         rates = allowed_rates(problem, question.condition)
         nearest = nearest_rates(known.mass, problem.groups, rates, _least_shares(objective))
-        usual = rates_budget(problem) if objective is None else _usual_budget(problem)
+        usual = _rates_budget(problem) if objective is None else _usual_budget(problem)
     return Solver(question, surrogate, problem, nearest, question.budget or usual)
 
 
@@ -247,6 +221,11 @@ def _usual_budget(problem: Problem) -> int:
     """Return a number of pieces that takes seconds at most: the work per piece grows with the table."""
     smaller = min(problem.groups.size, problem.labels.size)
     return int(min(max(4e6 / (problem.upper.probability.size * smaller**2), 4), 2000))
+
+
+def _rates_budget(problem: Problem) -> int:
+    """Return the same where base rates may differ."""
+    return int(np.clip(1e6 / (problem.upper.probability.size * problem.groups.size**2), 4, 1000))
 
 
 def _least_shares(objective: Objective | None) -> tuple[float, float]:

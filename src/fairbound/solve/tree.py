@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
-from fairbound.solve.proof import Axis, PartitionProof, Split
-from fairbound.solve.shares import MarginalSet, no_multipliers
+from fairbound.solve.proof import Cut
 
 
 @dataclass(frozen=True)
@@ -23,47 +22,49 @@ class Pieces:
     node
         Its node in the forest.
     corners
-        Its corners in barycentric coordinates (exact: halves only), shape (N, C, C).
+        Its corners in barycentric coordinates (exact: halves only), shape (N, m, m).
     bound
         A bound on the loss over the piece, and
-    w, centre, omega, level_mu, share_mu
-        the multipliers that prove it, shapes (N, S, C), (N, C), (N, C) and (N, limits) of either side.
-    lam
-        One more of them, of the ball, where it is not eliminated (divergences other than Hellinger's), shape (N,).
-    relaxed
-        Whether the multipliers are about the largest values there may be in place of the values: of the group that is
-        added, and of the one that is subtracted (means given a group under such a divergence), shape (N, 2).
+    multipliers
+        by name, what proves it, a row for each piece.
     guess
-        Label shares at which the loss may be large, shape (N, C).
+        Shares at which the loss may be large, shape (N, m).
     """
 
     radius: Integers
     node: Integers
     corners: Floats
     bound: Floats
-    w: Floats
-    centre: Floats
-    omega: Floats
-    level_mu: Floats
-    share_mu: Floats
-    lam: Floats
-    relaxed: Booleans
     guess: Floats
+    multipliers: Mapping[str, Floats]
 
     def __len__(self) -> int:
         return len(self.radius)
 
     def take(self, index: Booleans | Integers) -> Pieces:
         """Select pieces."""
-        return Pieces(*(getattr(self, field.name)[index] for field in fields(self)))
+        kept = {name: part[index] for name, part in self.multipliers.items()}
+        where = self.radius[index], self.node[index]
+        return Pieces(*where, self.corners[index], self.bound[index], self.guess[index], kept)
 
-    def with_halves(self, node: Integers, corners: Floats) -> Pieces:
-        """Return two halves for each piece; what is known of the whole holds for them too."""
-        return replace(self.take(np.repeat(np.arange(len(self)), 2)), node=node, corners=corners)
+    def keep(self, where: Integers, bound: Floats, multipliers: Mapping[str, Floats]) -> None:
+        """Keep multipliers where they give better bounds (what is known of the whole holds for its halves too)."""
+        better = bound <= self.bound[where]
+        self.bound[where[better]] = bound[better]
+        for name, new in multipliers.items():
+            self.multipliers[name][where[better]] = new[better]
 
 
 def _joined(parts: list[Pieces]) -> Pieces:
-    return Pieces(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Pieces)))
+    """Put pieces together."""
+    return Pieces(
+        np.concatenate([part.radius for part in parts]),
+        np.concatenate([part.node for part in parts]),
+        np.concatenate([part.corners for part in parts]),
+        np.concatenate([part.bound for part in parts]),
+        np.concatenate([part.guess for part in parts]),
+        {name: np.concatenate([part.multipliers[name] for part in parts]) for name in parts[0].multipliers},
+    )
 
 
 class Forest:
@@ -75,21 +76,15 @@ class Forest:
         The leaves of all trees.
     """
 
-    def __init__(self, radii: int, groups: MarginalSet, labels: MarginalSet) -> None:
-        size = labels.size
+    def __init__(self, radii: int, size: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Start with the whole simplex of ``size`` shares for each radius; ``shapes`` are those of multipliers."""
         self.pieces = Pieces(
             radius=np.arange(radii),
             node=np.arange(radii),
             corners=np.tile(np.eye(size), (radii, 1, 1)),
             bound=np.full(radii, np.inf),
-            w=np.zeros((radii, groups.size, size)),
-            centre=np.zeros((radii, size)),
-            omega=np.zeros((radii, size)),
-            level_mu=no_multipliers(radii, groups),
-            share_mu=no_multipliers(radii, labels),
-            lam=np.zeros(radii),
-            relaxed=np.zeros((radii, 2), dtype=bool),
             guess=np.full((radii, size), 1.0 / size),
+            multipliers={name: np.zeros((radii, *shape)) for name, shape in shapes.items()},
         )
         self._radii = radii
         # One row per node: the ends of the edge that was halved and the node of the first half (the second comes next).
@@ -127,29 +122,20 @@ class Forest:
             length = np.square(corners[:, :, None] - corners[:, None]).sum(axis=3)
             i, j = np.divmod(length.reshape(count, -1).argmax(axis=1), size)
         middle = 0.5 * (corners[row, i] + corners[row, j])
-        halves = np.repeat(corners, 2, axis=0)
-        halves[2 * row, i] = halves[2 * row + 1, j] = middle
-        fresh = len(self._cuts) + np.arange(2 * count)
+        halves = pieces.take(np.repeat(row, 2))
+        halves.corners[2 * row, i] = halves.corners[2 * row + 1, j] = middle
+        halves.node[:] = len(self._cuts) + np.arange(2 * count)
         self._cuts = np.concatenate([self._cuts, np.full((2 * count, 3), -1)])
-        self._cuts[pieces.node] = np.stack([i, j, fresh[::2]], axis=1)
-        return pieces.with_halves(fresh, halves)
+        self._cuts[pieces.node] = np.stack([i, j, halves.node[::2]], axis=1)
+        return halves
 
-    def proofs(self, axis: Axis, floors: Floats) -> list[PartitionProof]:
-        """Write down each tree, in preorder, with the multipliers of its leaves."""
-        proofs = []
-        for splits, rows in self.trees():
-            kept = self.pieces.take(rows)
-            multipliers = kept.w, kept.centre, kept.omega, kept.level_mu, kept.share_mu
-            proofs.append(PartitionProof(axis, floors, splits, *multipliers))
-        return proofs
-
-    def trees(self) -> Iterator[tuple[tuple[Split, ...], Integers]]:
-        """Walk each tree in preorder: its splits, and which pieces its leaves are."""
+    def trees(self) -> Iterator[tuple[tuple[Cut | None, ...], Pieces]]:
+        """Walk each tree in preorder: its splits, and the pieces that are its leaves."""
         cuts = self._cuts.tolist()
         place = np.zeros(len(cuts), dtype=np.int64)
         place[self.pieces.node] = np.arange(len(self.pieces))
         for root in range(self._radii):
-            splits: list[Split] = []
+            splits: list[Cut | None] = []
             leaves: list[int] = []
             stack = [root]
             while stack:
@@ -159,6 +145,6 @@ class Forest:
                     splits.append(None)
                     leaves.append(node)
                 else:
-                    splits.append((i, j))
+                    splits.append((float(i), float(j), 0.5))
                     stack += (half + 1, half)
-            yield tuple(splits), place[leaves]
+            yield tuple(splits), self.pieces.take(place[leaves])

@@ -114,6 +114,17 @@ class Witnesses:
         """Select radii."""
         return Witnesses(*(getattr(self, field.name)[index] for field in fields(self)))
 
+    @property
+    def transposed(self) -> Witnesses:
+        """Exchange groups and labels."""
+        turned = self.mass.swapaxes(1, 2), self.reweighting.swapaxes(1, 2), self.unseen.swapaxes(1, 2)
+        return Witnesses(self.label_mass, self.group_mass, *turned, self.loss, self.affinity)
+
+
+def joined(found: list[Witness]) -> Witnesses:
+    """Return distributions of several radii together."""
+    return Witnesses(*(np.array([getattr(one, field.name) for one in found]) for field in fields(Witnesses)))
+
 
 def measure(
     problem: Problem, mass: Floats, conditional: Floats, unseen: Floats, counted: Floats | None = None

@@ -23,8 +23,8 @@ from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import least_affinity, lowered, margin, raised
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.leaf_bounds import LEAST, MOST, PROBABILITY_ROUNDINGS
+from fairbound.solve.limiting_pull import limiting_pull
 from fairbound.solve.problem import Problem
-from fairbound.solve.rates_limits import limiting_pull
 
 #: Roundings allowed for in a product or quotient of a few numbers, vertices included.
 FEW = 24
@@ -32,7 +32,11 @@ FEW = 24
 
 @dataclass(frozen=True)
 class Leaves:
-    """Multipliers of N leaves: zeta (N, S, C), base, nu, centre, omega (N, S), lam (N,) and, if any, offset (N, C)."""
+    """Multipliers of N leaves.
+
+    zeta (N, S, C), base, nu, centre, omega (N, S), lam (N,), offset (N, C) and, of linear limits, group_mu and
+    label_mu (N, rows).
+    """
 
     zeta: Floats
     base: Floats
@@ -40,24 +44,26 @@ class Leaves:
     centre: Floats
     omega: Floats
     lam: Floats
-    offset: Floats | None = None
+    offset: Floats
+    group_mu: Floats
+    label_mu: Floats
 
     def take(self, index: Integers | Booleans) -> Leaves:
         """Select leaves."""
-        parts = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{name: part[index] for name, part in parts.items() if part is not None})
+        return Leaves(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    def merged(self, chosen: Booleans, other: Leaves) -> Leaves:
+        """Return these where chosen, else the other ones."""
+        columns = []
+        for field in fields(self):
+            own, others = getattr(self, field.name), getattr(other, field.name)
+            columns.append(np.where(chosen.reshape(-1, *[1] * (own.ndim - 1)), own, others))
+        return Leaves(*columns)
 
     @property
-    def packed(self) -> tuple[Floats, Floats, Floats]:
-        """The same in the arrays that a forest keeps: (N, C + 3, S), (N, S) and (N, S)."""
-        lam = np.broadcast_to(self.lam[:, None], self.base.shape)
-        rows = np.stack([self.base, self.nu, lam], axis=1)
-        return np.concatenate([self.zeta.swapaxes(1, 2), rows], axis=1), self.centre, self.omega
-
-    @classmethod
-    def unpacked(cls, w: Floats, centre: Floats, omega: Floats) -> Leaves:
-        """Undo :attr:`packed`."""
-        return cls(w[:, :-3].swapaxes(1, 2), w[:, -3], w[:, -2], centre, omega, w[:, -1, 0])
+    def tops(self) -> Floats:
+        """The tops of the cells, shape (N, S, C)."""
+        return self.base[..., None] + self.offset[:, None]
 
 
 def group_totals(problem: Problem, vertices: Floats, leaves: Leaves) -> Floats:
@@ -68,14 +74,13 @@ def group_totals(problem: Problem, vertices: Floats, leaves: Leaves) -> Floats:
     probability, loss = problem.upper.probability, problem.upper.loss
     k = vertices[..., None]  # (N, m, S, 1)
     zeta, base = leaves.zeta[:, None], leaves.base[:, None, :, None]  # (N, 1, S, C) and (N, 1, S, 1)
-    large = np.abs(base)
-    if leaves.offset is not None:
-        offset = leaves.offset[:, None, None]
-        base, large = base + offset, large + np.abs(offset)
+    offset = leaves.offset[:, None, None]
+    base, large = base + offset, np.abs(base) + np.abs(offset)
     room = base - problem.ceiling
     few = FEW + 2 * problem.groups.size
     slack = zeta + k * room - margin(np.abs(zeta) + k * (large + problem.ceiling), few)
-    above = room >= 0 if leaves.offset is None else room >= margin(large + problem.ceiling, 4)
+    plain = not leaves.offset.any()  # then tops are exact
+    above = room >= (0.0 if plain else margin(large + problem.ceiling, 4))
     feasible = ((slack >= 0) | ((zeta >= 0) & above)).all(axis=3)
 
     k, zeta, base, large = k[..., None], zeta[..., None], base[..., None], large[..., None]
@@ -92,7 +97,7 @@ def group_totals(problem: Problem, vertices: Floats, leaves: Leaves) -> Floats:
             # tangent of what they were rounded from counts too.
             straight = np.maximum(straight, _tangent(zeta, base - problem.lower.loss, k, centre))
         larger = np.where(concave, straight, curvature_remainder)
-        if leaves.offset is not None:  # of a sum that is rounded the sign of its distance from a loss may not be known
+        if not plain:  # of a sum that is rounded the sign of its distance from a loss may not be known
             near = np.abs(depth) <= margin(large + loss, 4)
             larger = np.where(near, np.maximum(straight, curvature_remainder), larger)
         terms = np.where(probability > 0, probability * larger, 0.0)
@@ -112,7 +117,7 @@ def leaf_totals(problem: Problem, vertices: Floats, leaves: Leaves) -> Floats:
     return raised(group_totals(problem, vertices, leaves).sum(axis=2), problem.groups.size)
 
 
-def rates_bound(problem: Problem, rates: BaseRates, rho: Floats, vertices: Floats, leaves: Leaves) -> Floats:
+def fractional_bound(problem: Problem, rates: BaseRates, rho: Floats, vertices: Floats, leaves: Leaves) -> Floats:
     """Bound the loss over every leaf from any multipliers; infinity where they prove nothing."""
     total = leaf_totals(problem, vertices, leaves)
     lam = leaves.lam[:, None]
@@ -123,17 +128,22 @@ def rates_bound(problem: Problem, rates: BaseRates, rho: Floats, vertices: Float
         moved = (vertices @ pull[..., None])[..., 0]
         size = (vertices @ (np.abs(leaves.base) + np.abs(leaves.omega))[..., None])[..., 0]
         worst = (moved + margin(size, 3 * problem.groups.size + FEW) + gained).max(axis=1)
-        zeta = leaves.zeta
-        if leaves.offset is not None:  # one label's multiplier, for all groups together
-            zeta = np.concatenate([zeta, leaves.offset[:, None]], axis=1)
-        level, limit = rates.support(zeta, leaves.nu), problem.groups.support(leaves.omega)
+        if rates.tolerance == 0.0:
+            values = np.concatenate([leaves.zeta, leaves.offset[:, None]], axis=1)
+            summed = values.sum(axis=1) + margin(np.abs(values).sum(axis=1), problem.groups.size + 1)
+            level = rates.labels.support(summed, leaves.label_mu)
+        else:
+            level = rates.support(leaves.zeta, leaves.nu)
+        limit = np.where(leaves.omega.any(axis=1), problem.groups.support(leaves.omega, leaves.group_mu), 0.0)
         gain = lowered(2.0 * leaves.lam * least_affinity(rho), 4)
         bound = level + worst + limit - gain
         sizes = np.abs(level) + np.abs(limit) + gain + (size + np.where(np.isfinite(gained), gained, 0.0)).max(axis=1)
         bound = bound + margin(sizes, 8)
     usable = (leaves.lam >= 0) & (leaves.centre > 0).all(axis=1) & (np.abs(leaves.zeta) < MOST).all(axis=(1, 2))
-    for entry in (leaves.base, leaves.nu, leaves.centre, leaves.omega, leaves.lam[:, None]):
+    for entry in (leaves.base, leaves.nu, leaves.centre, leaves.omega, leaves.lam[:, None], leaves.offset):
         usable = usable & (np.abs(entry) < MOST).all(axis=1)
+    for mu in (leaves.group_mu, leaves.label_mu):
+        usable = usable & ((mu >= 0) & (mu < MOST)).all(axis=1)
     return np.where(usable & np.isfinite(bound), bound, np.inf)
 
 
@@ -150,8 +160,9 @@ def tuned(problem: Problem, rho: Floats, vertices: Floats, leaves: Leaves) -> Le
         values = (moved[:, None] + offers[..., None] ** 2 * total[:, None]).max(axis=2) - 2.0 * offers * tau
         values = np.where(np.isfinite(values), values, np.inf)
         best = offers[np.arange(len(rho)), values.argmin(axis=1)]
-        if not problem.groups.limited or problem.groups.size == 2:
+        if problem.groups.fills_simplex:
             return replace(leaves, lam=best)
         value = moved + leaves.lam[:, None] ** 2 * total
         value = np.where(np.isfinite(value), value, 1e6 * problem.scale)
-    return replace(leaves, omega=limiting_pull(problem.groups, vertices, value))
+    omega, mu = limiting_pull(problem.groups, vertices, value)
+    return replace(leaves, omega=omega, group_mu=mu)

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
-from fairbound.solve import saddle
+from fairbound.solve.limit_terms import solve_limited
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows
 from fairbound.solve.shares import MarginalSet
 
@@ -90,13 +90,18 @@ class _LinearProgram:
         return _LinearProgram(self.vertices[index], self.value[index], self.groups)
 
 
-def limiting_pull(groups: MarginalSet, vertices: Floats, value: Floats) -> Floats:
-    """Return an omega (N, S) that makes the bound low, for values (N, m) at vertices (N, m, S); zero if none does."""
+def limiting_pull(groups: MarginalSet, vertices: Floats, value: Floats) -> tuple[Floats, Floats]:
+    """Return an omega (N, S) that makes the bound low, for values (N, m) at vertices (N, m, S); zero if none does.
+
+    With it go the multipliers of linear limits.
+    """
     middle = value.mean(axis=1, keepdims=True)
     scale = np.maximum(np.abs(value - middle).max(axis=1, keepdims=True), 1e-12)
-    found = saddle.solve(_LinearProgram(vertices, (value - middle) / scale, groups), accuracy=1e-12)
+    program = _LinearProgram(vertices, (value - middle) / scale, groups)
+    found, (mu,) = solve_limited(program, (groups.term(1),), accuracy=1e-12)
     omega = found.local[..., 0] * scale
+    mu = groups.useful(mu * scale, omega)
     with np.errstate(all="ignore"):
-        pulled = (value - (vertices @ omega[..., None])[..., 0]).max(axis=1) + groups.support(omega)
-        better = pulled < value.max(axis=1)
-    return np.where(better[:, None], omega, 0.0)
+        pulled = (value - (vertices @ omega[..., None])[..., 0]).max(axis=1) + groups.support(omega, mu)
+        better = (pulled < value.max(axis=1))[:, None]
+    return np.where(better, omega, 0.0), np.where(better, mu, 0.0)

@@ -14,23 +14,23 @@ from __future__ import annotations
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
+from fairbound.solve.fractional import FractionalSolution
+from fairbound.solve.fractional_bounds import Leaves, group_totals
 from fairbound.solve.problem import Problem
-from fairbound.solve.rates_bounds import Leaves, group_totals
-from fairbound.solve.rates_saddle import RatesSolution
 
 #: How often the best base is sought again between its neighbours.
 REFINED = 2
 
 
-def leaves_at(problem: Problem, point: RatesSolution, vertices: Floats) -> Leaves:
+def leaves_at(problem: Problem, point: FractionalSolution, vertices: Floats) -> Leaves:
     """Return multipliers for pieces with these vertices (N, m, S) from the solutions at one point of each."""
     centre = point.share
-    eta = problem.ceiling + point.phi / centre[..., None]
+    eta = problem.ceiling + point.zeta / centre[..., None]
     base = _best_base(problem, point, eta, vertices)
     return _leaves(problem, point, eta, base, vertices)
 
 
-def _leaves(problem: Problem, point: RatesSolution, eta: Floats, base: Floats, vertices: Floats) -> Leaves:
+def _leaves(problem: Problem, point: FractionalSolution, eta: Floats, base: Floats, vertices: Floats) -> Leaves:
     """Return the multipliers with a given base, raised where they would come too close to a ceiling in the piece.
 
     At the point itself ``k0 (eta - ceiling)`` is phi; half of it is kept at every vertex.
@@ -38,13 +38,16 @@ def _leaves(problem: Problem, point: RatesSolution, eta: Floats, base: Floats, v
     centre = point.share
     zeta = centre[..., None] * (eta - base[..., None])
     least = (vertices[..., None] * (problem.ceiling - base[:, None, :, None])).max(axis=1)
-    least = least + 0.5 * point.phi
+    least = least + 0.5 * point.zeta
     cutoff = least + 1e-14 * (np.abs(least) + problem.scale * centre[..., None])
     zeta = np.where(zeta < least, cutoff, zeta)
-    return Leaves(zeta, base, point.nu - centre * base, centre, np.zeros_like(centre), point.lam)
+    none = np.zeros_like(point.zeta[:, 0])
+    nu = point.nu - centre * base
+    no_rows = np.zeros_like(point.group_mu), point.label_mu
+    return Leaves(zeta, base, nu, centre, np.zeros_like(centre), point.lam, none, *no_rows)
 
 
-def _best_base(problem: Problem, point: RatesSolution, eta: Floats, vertices: Floats) -> Floats:
+def _best_base(problem: Problem, point: FractionalSolution, eta: Floats, vertices: Floats) -> Floats:
     """Return for each group the candidate that keeps the bound lowest over the vertices."""
     ends = np.concatenate([np.broadcast_to(problem.ceiling, eta.shape), eta], axis=2)
     ends = np.sort(ends, axis=2)
@@ -65,7 +68,7 @@ def _best_base(problem: Problem, point: RatesSolution, eta: Floats, vertices: Fl
     return best
 
 
-def _cost(problem: Problem, point: RatesSolution, eta: Floats, base: Floats, vertices: Floats) -> Floats:
+def _cost(problem: Problem, point: FractionalSolution, eta: Floats, base: Floats, vertices: Floats) -> Floats:
     """Return how much each group adds to the bound, over all vertices together; shape (N, S)."""
     leaves = _leaves(problem, point, eta, base, vertices)
     with np.errstate(all="ignore"):
