@@ -46,38 +46,36 @@ class FractionalSearch:
     tol: float
     budget: int
 
-    def answers(self, rhos: Floats) -> list[Answer]:
-        """Answer all radii together."""
-        state = self.run(rhos)
-        found = []
-        for index, (bound, (splits, pieces)) in enumerate(zip(state.bound.tolist(), state.forest.trees(), strict=True)):
-            leaves = Leaves(**pieces.multipliers)
-            proof = fractional_proof("group", self.problem.groups.floors, splits, leaves)
-            found.append(Answer(bound, state.witness[index], proof))
-        return found
-
-    def run(self, rhos: Floats) -> State:
-        """Search."""
-        size = self.problem.groups.size
-        forest = Forest(len(rhos), size, self._shapes)
+    def start(self, rhos: Floats) -> State:
+        """Solve for all shares at once; at least two times closely where that leaves a gap."""
+        forest = Forest(len(rhos), self.problem.groups.size, self._shapes)
         state = State(rhos, forest, nearest_witnesses(self.problem, self.rates, rhos, self.nearest))
         rough = max(BEST_ACCURACY, ROUGH_ACCURACY * self.tol / self.problem.scale)
         self._whole(state, np.arange(len(rhos)), rough)
         again = np.flatnonzero(state.bound - state.witness.loss > 0.5 * self.tol)
         if len(again) and rough > BEST_ACCURACY:
             self._whole(state, again, BEST_ACCURACY)
-        if self.problem.one_convex_program:
-            return state
+        return state
+
+    def run(self, state: State) -> None:
+        """Cut the group shares into pieces where there is a gap."""
         again = np.flatnonzero(state.bound - state.witness.loss > 0.5 * self.tol)
         if len(again):
-            corners = np.tile(np.eye(size), (len(again), 1, 1))
+            corners = np.tile(np.eye(self.problem.groups.size), (len(again), 1, 1))
             self._climb(state, again, self._inside(state.witness.group_mass[again]), corners)
-        fresh = forest.cut(self._cuts(state))
+        fresh = state.forest.cut(self._cuts(state))
         while len(fresh):
             self._solve(state, fresh)
-            self._improve(state, np.unique(forest.pieces.radius[fresh]))
-            fresh = forest.cut(self._cuts(state))
-        return state
+            self._improve(state, np.unique(state.forest.pieces.radius[fresh]))
+            fresh = state.forest.cut(self._cuts(state))
+
+    def answers(self, state: State) -> list[Answer]:
+        """Write down what was found."""
+        found = []
+        for index, (bound, (splits, pieces)) in enumerate(zip(state.bound.tolist(), state.forest.trees(), strict=True)):
+            proof = fractional_proof("group", self.problem.groups.floors, splits, Leaves(**pieces.multipliers))
+            found.append(Answer(bound, state.witness[index], proof))
+        return found
 
     @property
     def _shapes(self) -> dict[str, tuple[int, ...]]:

@@ -11,6 +11,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.arithmetic.rounding import least_affinity, lowered, margin, raised
 from fairbound.data.atoms import Atoms
+from fairbound.solve.pieces import level_of
 from fairbound.solve.problem import Problem
 
 #: Relative accuracy, in roundings, of the class probabilities that a population hands over.
@@ -47,17 +48,19 @@ def piece_bound(
     omega: Floats,
     level_mu: Floats | None = None,
     share_mu: Floats | None = None,
+    *,
+    mixed: float = 0.0,
 ) -> Floats:
     """Bound the loss over all Q whose label shares lie in the piece, from any ``w``, ``centre``, ``omega``.
 
     Shapes: vertices (N, m, C), w (N, S, C), centre and omega (N, C). ``level_mu`` and ``share_mu`` are multipliers
     >= 0 of the rows of K and of R. The formula stands in :mod:`fairbound.solve.pieces`
     (docs/theory.md, section 4). Vertices are allowed to be off by a few roundings. Where a multiplier falls below
-    a ceiling nothing is proved: infinity.
+    a ceiling nothing is proved: infinity. ``mixed`` base rates as in :class:`fairbound.solve.pieces.PieceSaddle`.
     """
     labels = problem.labels.size
     offset = vertices - centre[:, None]
-    tilt = offset @ w.swapaxes(-1, -2)  # (N, m, S)
+    tilt = (1.0 - mixed) * (offset @ w.swapaxes(-1, -2))  # (N, m, S)
     eta = w[:, None] - tilt[..., None]  # (N, m, S, C)
     size = (np.abs(vertices) + np.abs(centre[:, None])) @ np.abs(w).swapaxes(-1, -2)
     eta = eta - margin(np.abs(w)[:, None] + size[..., None], 2 * labels + 8)
@@ -80,8 +83,9 @@ def piece_bound(
     held = (eta >= problem.ceiling).all(axis=(1, 2, 3)) & (np.abs(w) < MOST).all(axis=(1, 2))
     held = held & (np.abs(centre) < MOST).all(axis=1) & (np.abs(omega) < MOST).all(axis=1)
     held = held & _valid(level_mu, len(w)) & _valid(share_mu, len(w))
-    level = (w @ centre[..., None])[..., 0]
-    level = level + margin((np.abs(w) @ np.abs(centre)[..., None])[..., 0], labels + 4)
+    level = level_of(w, centre, mixed)
+    size = (np.abs(w) @ np.abs(centre)[..., None])[..., 0] + (np.abs(w).max(axis=2) if mixed else 0.0)
+    level = level + margin(size, labels + 8)
     bound = certified(problem.groups.support(level, level_mu), rho, most)
     # G is positive, so a total that is not positive shows that no admissible r lies in the piece at all.
     bound = np.where(most <= 0, -np.inf, bound)

@@ -22,9 +22,10 @@ from fairbound.solve.nearest import NearestFair
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import Axis
 from fairbound.solve.rates_nearest import NearestRates
-from fairbound.solve.search import Search, tilted_proof
+from fairbound.solve.search import Search
+from fairbound.solve.sensitive_shares import applies, ascend, fixed_shares
 from fairbound.solve.whole_leaf import fractional_proof, whole_leaves
-from fairbound.solve.witness import build_witnesses, joined
+from fairbound.solve.witness import Witness, build_witnesses, joined
 
 #: How closely programs are solved: at first, relative to the tolerance's share of a cell, and at best.
 ROUGH_ACCURACY, BEST_ACCURACY = 0.1, 1e-14
@@ -41,7 +42,7 @@ def loss_answers(
 ) -> list[Answer]:
     """Answer for feasible radii; ``axis`` says whose shares are searched first."""
     if isinstance(nearest, NearestRates):
-        return FractionalSearch(problem, rates, nearest, tol, budget).answers(rhos)
+        return _tolerant(problem, rates, nearest, rhos, tol, budget)
     sides = [_Side(problem, nearest, "group", tol), _Side(problem, nearest, "label", tol)]
     first, second = sides if axis == "group" else sides[::-1]
     answers = first.answers(rhos)
@@ -51,8 +52,28 @@ def loss_answers(
     if len(left):
         _improve(answers, left, second.answers(rhos[left]))
         left = _open(answers, tol)
+        _climb(sides[0], answers, left, rhos)
+        left = _open(answers, tol)
     if len(left):
         _improve(answers, left, _searched(first, rhos[left], [answers[i] for i in left], budget))
+    return answers
+
+
+def _tolerant(
+    problem: Problem, rates: BaseRates, nearest: NearestRates, rhos: Floats, tol: float, budget: int
+) -> list[Answer]:
+    """Answer where base rates may differ: of two labels the share of one is all that has to be cut."""
+    search = FractionalSearch(problem, rates, nearest, tol, budget)
+    state = search.start(rhos)
+    answers = search.answers(state)
+    left = np.arange(0) if problem.one_convex_program else _open(answers, tol)
+    if len(left) and problem.labels.size == 2:
+        tilted = Search(problem, nearest, tol, budget, rates)
+        _improve(answers, left, _cut(tilted, "label", rhos[left], [answers[i].witness for i in left]))
+    elif len(left):
+        state = search.start(rhos[left])
+        search.run(state)
+        _improve(answers, left, search.answers(state))
     return answers
 
 
@@ -67,6 +88,17 @@ def _improve(answers: list[Answer], where: Integers, others: list[Answer]) -> No
         proved = min(answers[index], other, key=lambda answer: answer.bound)
         worst = max(answers[index].witness, other.witness, key=lambda witness: witness.loss)
         answers[index] = replace(proved, witness=worst)
+
+
+def _climb(side: _Side, answers: list[Answer], left: Integers, rhos: Floats) -> None:
+    """Find worse distributions near those that the programs suggest, where the value at given shares is cheap."""
+    problem = side.question
+    if applies(problem) and not problem.labels.limited and len(left):
+        found = ascend(problem, rhos[left], np.array([answers[i].witness.label_mass for i in left]), side.tol)
+        k = fixed_shares(problem, rhos[left], found).group_share
+        plain = np.repeat(problem.ceiling[None], len(left), axis=0)
+        worst = build_witnesses(problem, rhos[left], (k, found), plain, np.zeros(len(left)), side.near)
+        _improve(answers, left, [replace(answers[i], witness=worst[n]) for n, i in enumerate(left)])
 
 
 @dataclass(frozen=True)
@@ -117,17 +149,19 @@ class _Side:
         return answers
 
 
-def _searched(side: _Side, rhos: Floats, known: list[Answer], budget: int) -> list[Answer]:
-    """Cut the shares of the side into pieces of form T."""
-    problem = side.problem
-    start = joined([a.witness if side.axis == "group" else a.witness.transposed for a in known])
-    start = start.transposed
-    # The pieces are of the shares that stand in the place of labels.
-    near = NearestFair(side.nearest.distance, side.nearest.label_mass, side.nearest.group_mass)
-    ended = Search(problem.transposed, near, side.tol, budget).run(rhos, start)
+def _cut(search: Search, axis: Axis, rhos: Floats, start: list[Witness]) -> list[Answer]:
+    """Cut the shares that stand in the place of the labels into pieces of form T."""
+    ended = search.run(rhos, joined(start))
     answers = []
     for index, (bound, tree) in enumerate(zip(ended.bound.tolist(), ended.forest.trees(), strict=True)):
-        witness = ended.witness[index]
-        proof = tilted_proof(problem.transposed, float(least_affinity(rhos[index])), side.axis, *tree)
-        answers.append(Answer(bound, witness.transposed if side.axis == "group" else witness, proof))
+        answers.append(Answer(bound, ended.witness[index], search.proof(float(rhos[index]), axis, *tree)))
     return answers
+
+
+def _searched(side: _Side, rhos: Floats, known: list[Answer], budget: int) -> list[Answer]:
+    """Do so for a side."""
+    turned, near = side.axis == "group", side.nearest
+    start = [a.witness.transposed if turned else a.witness for a in known]
+    near = NearestFair(near.distance, near.label_mass, near.group_mass)
+    found = _cut(Search(side.problem.transposed, near, side.tol, budget), side.axis, rhos, start)
+    return [replace(a, witness=a.witness.transposed) if turned else a for a in found]

@@ -29,7 +29,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.solve.limit_terms import solve_limited
-from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows, take
+from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows, diagonal, take
 from fairbound.solve.shares import MarginalSet, no_multipliers
 
 #: By how much multipliers are raised in the end, relative to their size and per label.
@@ -48,8 +48,12 @@ class PieceSaddle:
     r, where it makes the bound very negative instead of minus infinity. A piece whose bound is below ``enough`` is left
     as it is: it cannot hold the worst case.
 
-    Local variables: w_s1 .. w_sC, k_s. Global: lam, theta_1 .. theta_m, nu_theta, nu_k, floor_k, and where the label
-    shares are limited beyond what the pieces know also omega_1 .. omega_C, r_1 .. r_C, nu_r, floor_r.
+    Base rates of a group may be ``mixed``: (1 - d) r and d q_s, with any q_s, so that the level of group s becomes
+    ``(1 - d) <r0, w_s> + d max_y w_sy`` and multipliers move with (1 - d) r.
+
+    Local variables: w_s1 .. w_sC, k_s and, if rates are mixed, k_s q_s1 .. k_s q_sC, nu_s. Global: lam, theta_1 ..
+    theta_m, nu_theta, nu_k, floor_k, and where the label shares are limited beyond what the pieces know also omega_1 ..
+    omega_C, r_1 .. r_C, nu_r, floor_r.
     """
 
     root: Floats
@@ -61,6 +65,7 @@ class PieceSaddle:
     cutoff: Floats
     groups: MarginalSet
     labels: MarginalSet
+    mixed: float = 0.0
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -89,25 +94,34 @@ class PieceSaddle:
         """Return the matrices that take w_s to eta_s(r^j), stacked: shape (N, 1, m C, C)."""
         n, _, c, m = self.shape
         tilt = (self.vertices - self.centre[:, None])[:, :, None, :]
-        return (np.eye(c) - tilt).reshape(n, 1, m * c, c)
+        return (np.eye(c) - (1.0 - self.mixed) * tilt).reshape(n, 1, m * c, c)
+
+    @cached_property
+    def locals(self) -> int:
+        """Return the number of local variables."""
+        c = self.shape[2]
+        return c + 1 + (c + 1 if self.mixed else 0)
 
     @cached_property
     def rows(self) -> tuple[LocalRows, GlobalRows]:
         """eta_i(r^j) >= ceiling_i, k in K; 0 <= lam <= cap, theta >= 0, r in R."""
         n, s, c, m = self.shape
         skewed = self.groups.skew is not None
-        block = np.zeros((n, 1, m * c + 1 + skewed, c + 1))
+        shares = 1 + skewed + (c if self.mixed else 0)
+        block = np.zeros((n, 1, m * c + shares, self.locals))
         block[:, :, : m * c, :c] = self.moves
         block[..., m * c, c] = 1.0
-        border = np.zeros((1, 1, m * c + 1 + skewed, self.size))
+        border = np.zeros((1, 1, m * c + shares, self.size))
         border[..., m * c, m + 3] = -1.0
-        offset = np.zeros((1, s, m * c + 1 + skewed))
+        offset = np.zeros((1, s, m * c + shares))
         offset[0, :, : m * c] = np.tile(self.ceiling, (1, m))
         if self.groups.skew is not None:
-            block[..., -1, c] = -1.0
-            border[..., -1, m + 3] = 1.0
-            offset[..., -1] = -self.groups.width
-        sign = np.r_[np.ones(m * c), -np.ones(1 + skewed)]
+            block[..., m * c + 1, c] = -1.0
+            border[..., m * c + 1, m + 3] = 1.0
+            offset[..., m * c + 1] = -self.groups.width
+        if self.mixed:
+            block[..., -c:, c + 1 : 2 * c + 1] = np.eye(c)
+        sign = np.r_[np.ones(m * c), -np.ones(shares)]
         near = LocalRows(block, border, offset, sign)
 
         own = np.eye(self.size)
@@ -136,8 +150,10 @@ class PieceSaddle:
     def start(self) -> tuple[Floats, Floats]:
         """Constant multipliers above all ceilings, uniform shares."""
         n, s, c, m = self.shape
-        local = np.full((n, s, c + 1), 2.0)
+        local = np.full((n, s, self.locals), 2.0)
         local[..., c] = 1.0 / s
+        if self.mixed:
+            local[..., c + 1 : -1], local[..., -1] = 1.0 / (s * c), 0.0
         shared = np.zeros((n, self.size))
         shared[:, 1 : m + 1] = 1.0 / m
         shared[:, m + 3] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
@@ -182,21 +198,23 @@ class PieceSaddle:
         worth = (x * (2.0 * lam * root - x / inverse)).sum(-1)
         across = self.moves.reshape(n, 1, m, c, c)
 
-        g_local = np.empty((n, s, c + 1))
-        g_local[..., :c] = k[..., None] * self.centre[:, None]
+        g_local = np.empty((n, s, self.locals))
+        g_local[..., :c] = (1.0 - self.mixed) * k[..., None] * self.centre[:, None]
         g_local[..., :c] -= ((weight * mass).reshape(n, s, 1, m * c) @ self.moves)[:, :, 0]
-        g_local[..., c] = (w @ self.centre[:, :, None])[..., 0] - shared[:, m + 2, None]
+        g_local[..., c] = (1.0 - self.mixed) * (w @ self.centre[:, :, None])[..., 0] - shared[:, m + 2, None]
         g_glob = np.zeros((n, self.size))
         g_glob[:, 0] = 2.0 * (root * best * theta).sum((1, 2, 3, 4)) - 2.0 * self.tau
         g_glob[:, 1 : m + 1] = worth.sum((1, 3)) - shared[:, m + 1, None]
         g_glob[:, m + 1] = 1.0 - shared[:, 1 : m + 1].sum(1)
         g_glob[:, m + 2] = 1.0 - k.sum(1)
 
-        local_local = np.zeros((n, s, c + 1, c + 1))
+        local_local = np.zeros((n, s, self.locals, self.locals))
         curvature_remainder = (2.0 * curve).reshape(n, s, m * c, 1) * self.moves
         local_local[..., :c, :c] = curvature_remainder.swapaxes(-1, -2) @ self.moves
-        local_local[..., :c, c] = local_local[..., c, :c] = self.centre[:, None]
-        local_glob = np.zeros((n, s, c + 1, self.size))
+        local_local[..., :c, c] = local_local[..., c, :c] = (1.0 - self.mixed) * self.centre[:, None]
+        if self.mixed:
+            self._mix(local, g_local, local_local)
+        local_glob = np.zeros((n, s, self.locals, self.size))
         local_glob[..., :c, 0] = -2.0 * (slope.reshape(n, s, 1, m * c) @ self.moves)[:, :, 0]
         local_glob[..., :c, 1 : m + 1] = -(squared[..., None, :] @ across)[..., 0, :].swapaxes(-1, -2)
         local_glob[..., c, m + 2] = -1.0
@@ -205,17 +223,34 @@ class PieceSaddle:
         corner[:, 0, 1 : m + 1] = 2.0 * (root * x).sum((1, 3, 4))
         corner[:, 1 : m + 1, m + 1] = -1.0
         if self.limited:
-            omega, r = slice(m + 4, m + 4 + c), slice(m + 4 + c, m + 4 + 2 * c)
-            ball = slice(1, m + 1)
-            g_glob[:, ball] -= (self.vertices @ shared[:, omega, None])[..., 0]
-            g_glob[:, omega] = shared[:, r] - (shared[:, None, ball] @ self.vertices)[:, 0]
-            g_glob[:, r] = shared[:, omega] - shared[:, -2, None]
-            g_glob[:, -2] = 1.0 - shared[:, r].sum(1)
-            corner[:, ball, omega] = -self.vertices
-            corner[:, omega, r] = np.eye(c)
-            corner[:, r, -2] = -1.0
+            self._limit(shared, g_glob, corner)
         corner += (corner * self._upper).swapaxes(-1, -2)
         return Derivatives(g_local, g_glob, local_local, local_glob, corner)
+
+    def _mix(self, local: Floats, slope: Floats, curve: Floats) -> None:
+        """Add the derivatives of ``d <u, w> + nu (k - sum u)``, where u are the group's own shares times k."""
+        c = self.shape[2]
+        u, nu = local[..., c + 1 : -1], local[..., -1]
+        slope[..., :c] += self.mixed * u
+        slope[..., c] += nu
+        slope[..., c + 1 : -1] = self.mixed * local[..., :c] - nu[..., None]
+        slope[..., -1] = local[..., c] - u.sum(-1)
+        diagonal(curve[..., :c, c + 1 : -1])[...] = self.mixed
+        diagonal(curve[..., c + 1 : -1, :c])[...] = self.mixed
+        curve[..., c, -1] = curve[..., -1, c] = 1.0
+        curve[..., c + 1 : -1, -1] = curve[..., -1, c + 1 : -1] = -1.0
+
+    def _limit(self, shared: Floats, slope: Floats, curve: Floats) -> None:
+        """Add the derivatives of ``<omega, r - sum_j theta_j r^j> + nu_r (1 - sum r)``."""
+        _, _, c, m = self.shape
+        omega, r, ball = slice(m + 4, m + 4 + c), slice(m + 4 + c, m + 4 + 2 * c), slice(1, m + 1)
+        slope[:, ball] -= (self.vertices @ shared[:, omega, None])[..., 0]
+        slope[:, omega] = shared[:, r] - (shared[:, None, ball] @ self.vertices)[:, 0]
+        slope[:, r] = shared[:, omega] - shared[:, -2, None]
+        slope[:, -2] = 1.0 - shared[:, r].sum(1)
+        curve[:, ball, omega] = -self.vertices
+        curve[:, omega, r] = np.eye(c)
+        curve[:, r, -2] = -1.0
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """Newton step of x."""
@@ -231,7 +266,7 @@ class PieceSaddle:
 
     def settled(self, local: Floats, shared: Floats) -> Booleans:
         """Compare the bound (here without care for rounding) with what is enough."""
-        if self.limited:
+        if self.limited or self.mixed:
             return np.zeros(len(shared), dtype=bool)
         c = self.shape[2]
         w = local[..., :c]
@@ -254,7 +289,10 @@ class PieceSaddle:
 
 @dataclass(frozen=True)
 class PieceSolution:
-    """Multipliers w (N, S, C), r0 and omega (N, C), those of the limits, lam (N,), and the shares with them."""
+    """Multipliers w (N, S, C), r0 and omega (N, C), those of the limits, lam (N,), and the shares with them.
+
+    ``rate`` (N, S, C) are the base rates of each group.
+    """
 
     w: Floats
     centre: Floats
@@ -264,6 +302,13 @@ class PieceSolution:
     lam: Floats
     group_share: Floats
     label_share: Floats
+    rate: Floats
+
+
+def level_of(w: Floats, centre: Floats, mixed: float) -> Floats:
+    """Return what the multipliers of each group come to, without care for rounding."""
+    level: Floats = (1.0 - mixed) * (w @ centre[..., None])[..., 0]
+    return level + mixed * w.max(axis=-1) if mixed else level
 
 
 def solve_pieces(problem: PieceSaddle, *, accuracy: float = 1e-10) -> PieceSolution:
@@ -276,10 +321,13 @@ def solve_pieces(problem: PieceSaddle, *, accuracy: float = 1e-10) -> PieceSolut
     w, lam, theta = point.local[..., :c], point.shared[:, 0], point.shared[:, 1 : m + 1]
     # Multipliers at the very ceilings, where the ball is slack, would be below them after rounding.
     w = w + NUDGE * c * (1.0 + np.abs(w).max(axis=(1, 2), keepdims=True))
-    level_mu = problem.groups.useful(mu[0], (w @ problem.centre[..., None])[..., 0])
+    level_mu = problem.groups.useful(mu[0], level_of(w, problem.centre, problem.mixed))
     omega, share_mu = np.zeros((n, c)), no_multipliers(n, problem.labels)
     if problem.limited:
         omega = point.shared[:, m + 4 : m + 4 + c] / lam[:, None] ** 2
         share_mu = problem.labels.useful(mu[1] / lam[:, None] ** 2, omega)
-    shares = point.local[..., c], (theta[:, None] @ problem.vertices)[:, 0]
-    return PieceSolution(w, problem.centre, omega, level_mu, share_mu, lam, *shares)
+    k, share = point.local[..., c], (theta[:, None] @ problem.vertices)[:, 0]
+    rate = np.repeat(share[:, None], k.shape[1], axis=1)
+    if problem.mixed:
+        rate = (1.0 - problem.mixed) * rate + problem.mixed * point.local[..., c + 1 : -1] / k[..., None]
+    return PieceSolution(w, problem.centre, omega, level_mu, share_mu, lam, k, share, rate)

@@ -7,7 +7,6 @@ All pieces of all radii are solved together. The search may stop at any time: th
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,11 +14,14 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.arithmetic.rounding import least_affinity
+from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.leaf_bounds import piece_bound
 from fairbound.solve.nearest import NearestFair
-from fairbound.solve.pieces import PieceSaddle, PieceSolution, solve_pieces
+from fairbound.solve.pieces import PieceSaddle, PieceSolution, level_of, solve_pieces
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import Axis, Cut, TiltedProof
+from fairbound.solve.rates_nearest import NearestRates
+from fairbound.solve.rates_witness import build_rates_witnesses
 from fairbound.solve.sensitive_shares import applies, fixed_shares, quick_multipliers
 from fairbound.solve.shares import no_multipliers
 from fairbound.solve.tree import Forest, Pieces
@@ -62,17 +64,29 @@ class State:
 
 @dataclass(frozen=True)
 class Search:
-    """The search over label shares for one problem; ``tol`` is the gap aimed at, ``budget`` pieces per radius."""
+    """The search over label shares for one problem; ``tol`` is the gap aimed at, ``budget`` pieces per radius.
+
+    With ``rates`` base rates may differ by a tolerance; the nearest distribution is then one of those.
+    """
 
     problem: Problem
-    nearest: NearestFair
+    nearest: NearestFair | NearestRates
     tol: float
     budget: int
+    rates: BaseRates | None = None
+
+    @cached_property
+    def mixed(self) -> float:
+        """How much of its base rates a group has for itself: exact for two labels, else more than there is."""
+        if self.rates is None:
+            return 0.0
+        allowed = self.rates.allowed * (self.problem.labels.size - 1)
+        return float(min(1.0, np.nextafter(allowed, 2.0)))
 
     @cached_property
     def quick(self) -> bool:
         """Whether good multipliers can be had from one scalar equation."""
-        return applies(self.problem)
+        return self.rates is None and applies(self.problem)
 
     @property
     def costly(self) -> bool:
@@ -133,17 +147,18 @@ class Search:
                 cutoff[part] / scale,
                 problem.groups,
                 problem.labels,
+                self.mixed,
             )
             # Where the ball is slack the error is of the order of the root of the accuracy; and close to the nearest
             # distribution the multipliers are large and have to be found still more accurately.
             goal = self.tol / scale
             accuracy = min(1e-3, goal) * goal * float(np.minimum(1.0, self._reserve(rho[part])).min())
             parts.append(solve_pieces(saddle, accuracy=max(1e-14, accuracy)))
-        w, centre, omega, level_mu, share_mu, lam, group_share, label_share = (
+        w, centre, omega, level_mu, share_mu, lam, *shares = (
             np.concatenate([getattr(p, name) for p in parts]) for name in PieceSolution.__dataclass_fields__
         )
         limits = omega / scale, level_mu * scale, share_mu / scale
-        return PieceSolution(w * scale, centre, *limits, lam * scale, group_share, label_share)
+        return PieceSolution(w * scale, centre, *limits, lam * scale, *shares)
 
     def _solve(self, state: State, left: Integers) -> None:
         """Find the bound of new pieces: the parent's multipliers and quick ones where they do, else the best."""
@@ -180,7 +195,8 @@ class Search:
         """Keep multipliers where they give better bounds; return the pieces that may still hold the worst case."""
         pieces = state.forest.pieces
         radius = pieces.radius[left]
-        bound = piece_bound(self.problem, state.rho[radius], self._shares(pieces.corners[left]), *multipliers)
+        vertices = self._shares(pieces.corners[left])
+        bound = piece_bound(self.problem, state.rho[radius], vertices, *multipliers, mixed=self.mixed)
         pieces.keep(left, bound, dict(zip(MULTIPLIERS, multipliers, strict=True)))
         return left[pieces.bound[left] > state.witness.loss[radius] + 0.8 * self.tol]
 
@@ -203,7 +219,7 @@ class Search:
         edge = self.problem.labels.inside(corners[np.arange(len(rho)), closest])  # the worst case is often a corner
         for spot in (share, edge):
             point = self._pieces(rho, spot[:, None], state.witness.loss[radius])
-            self._adopt(state, radius, self._witnesses(rho, point.group_share, spot, point.w, point.lam))
+            self._adopt(state, radius, self._witnesses(rho, point, spot))
 
     def _scout(self, state: State) -> None:
         """Start with a good attained value, so that most pieces are settled at once."""
@@ -214,13 +230,13 @@ class Search:
         best = tried.value.reshape(len(radii), -1).argmax(axis=1)
         self._climb(state, radii, self.problem.labels.inside(spots[best]), corners[best])
 
-    def _witnesses(
-        self, rho: Floats, k: Floats, r: Floats, eta: Floats | None = None, lam: Floats | None = None
-    ) -> Witnesses:
-        """Build the distributions that shares and multipliers suggest; without multipliers cells stay as they are."""
-        if eta is None or lam is None:
-            eta, lam = np.repeat(self.problem.ceiling[None], len(rho), axis=0), np.zeros(len(rho))
-        return build_witnesses(self.problem, rho, (k, r), eta, lam, self.nearest)
+    def _witnesses(self, rho: Floats, point: PieceSolution, share: Floats) -> Witnesses:
+        """Build the distributions that the multipliers at given shares suggest."""
+        if isinstance(self.nearest, NearestFair):
+            return build_witnesses(self.problem, rho, (point.group_share, share), point.w, point.lam, self.nearest)
+        shares, multipliers = (point.group_share, point.rate), (point.w, point.lam)
+        rates = self.rates or BaseRates(self.problem.groups.size, self.problem.labels, 0.0)
+        return build_rates_witnesses(self.problem, rates, rho, shares, multipliers, self.nearest)
 
     @staticmethod
     def _adopt(state: State, radius: Integers, found: Witnesses) -> None:
@@ -246,38 +262,37 @@ class Search:
             centre = tried[np.arange(len(rho)), best]
             reach = 0.3 * reach
         k = fixed_shares(problem, rho, centre).group_share
-        self._adopt(state, radius, self._witnesses(rho, k, centre))
+        plain = np.repeat(problem.ceiling[None], len(rho), axis=0)
+        if isinstance(self.nearest, NearestFair):
+            found = build_witnesses(problem, rho, (k, centre), plain, np.zeros(len(rho)), self.nearest)
+            self._adopt(state, radius, found)
+
+    def proof(self, rho: float, axis: Axis, splits: tuple[Cut | None, ...], leaves: Pieces) -> TiltedProof:
+        """Write a tree down, with the lam that makes the bounds of its leaves least, and groups before labels."""
+        problem, tau = self.problem, float(least_affinity(rho))
+        w, centre, omega, level_mu, share_mu = (leaves.multipliers[name] for name in MULTIPLIERS)
+        vertices = self._shares(leaves.corners)
+        tilt = (1.0 - self.mixed) * ((vertices - centre[:, None]) @ w.swapaxes(-1, -2))
+        with np.errstate(all="ignore"):
+            gap = np.where(
+                problem.upper.probability > 0, (w[:, None] - tilt[..., None])[..., None] - problem.upper.loss, 1.0
+            )
+            total = (problem.upper.probability / gap).sum(axis=(2, 3, 4)) - (vertices @ omega[..., None])[..., 0]
+            most = total.max(axis=1) + np.where(omega.any(axis=1), problem.labels.support(omega, share_mu), 0.0)
+            level = problem.groups.support(level_of(w, centre, self.mixed), level_mu)
+            huge = 4.0 * (np.abs(level) + problem.scale) / max(tau, 1e-9)
+            lam = np.where(most > 0, 2.0 * tau / np.where(most > 0, most, 1.0), huge)
+        lam = np.where(np.isfinite(lam), lam, 0.0)
+        times = np.square(lam)[:, None] / 4
+        mu = level_mu, times * share_mu
+        if axis == "group":
+            w, mu = w.swapaxes(1, 2), mu[::-1]
+        multipliers = w, centre, np.zeros_like(centre), times * omega, lam, *mu
+        return TiltedProof(axis, problem.labels.floors, splits, *multipliers, ("none",) * len(lam))
 
     def _cuts(self, state: State) -> Integers:
         """How often to halve each piece."""
         return plan_cuts(state, self.problem.scale, self.problem.labels.size, self.tol, self.budget)
-
-
-def tilted_proof(
-    problem: Problem, tau: float, axis: Axis, splits: tuple[Cut | None, ...], leaves: Pieces
-) -> TiltedProof:
-    """Write a tree down, with lam as large as the multipliers of its leaves make best, and groups before labels."""
-    w, centre, omega, level_mu, share_mu = (leaves.multipliers[name] for name in MULTIPLIERS)
-    floors = problem.labels.floors
-    vertices = floors + (1.0 - math.fsum(floors)) * leaves.corners
-    eta = w[:, None] - ((vertices - centre[:, None]) @ w.swapaxes(-1, -2))[..., None]
-    atoms = problem.upper
-    with np.errstate(all="ignore"):
-        gap = np.where(atoms.probability > 0, eta[..., None] - atoms.loss, 1.0)
-        total = (atoms.probability / gap).sum(axis=(2, 3, 4)) - (vertices @ omega[..., None])[..., 0]
-        most = total.max(axis=1) + np.where(omega.any(axis=1), problem.labels.support(omega, share_mu), 0.0)
-        level = problem.groups.support((w @ centre[..., None])[..., 0], level_mu)
-        huge = 4.0 * (np.abs(level) + problem.scale) / max(tau, 1e-9)
-        lam = np.where(most > 0, 2.0 * tau / np.where(most > 0, most, 1.0), huge)
-    lam = np.where(np.isfinite(lam), lam, 0.0)
-    times = np.square(lam)[:, None] / 4
-    mu = [level_mu, times * share_mu]
-    group_mu, label_mu = mu if axis == "label" else mu[::-1]
-    w = w if axis == "label" else w.swapaxes(1, 2)
-    none = ("none",) * len(lam)
-    return TiltedProof(
-        axis, floors, splits, w, centre, np.zeros_like(centre), times * omega, lam, group_mu, label_mu, none
-    )
 
 
 def plan_cuts(state: State, scale: float, size: int, tol: float, budget: int) -> Integers:

@@ -31,6 +31,16 @@ ACCURACY = 1e-3
 #: The range of ``v - max Ebar``, in units of the largest loss.
 SMALLEST, LARGEST = 1e-13, 1e8
 
+#: Newton's method for the worst label shares: steps at most, how far shares may move in one (as logarithms), parts of a
+#: step that are tried, what slopes are taken over, and how small a gain, relative to the tolerance, ends it.
+STEPS, FARTHEST, PARTS, NEAR, ENOUGH = 30, 1.5, np.array([1.0, 0.25, 0.02]), 1e-4, 1e-3
+
+#: How closely multipliers are solved for where slopes are compared.
+CLOSELY = 1e-10
+
+#: No share is smaller than this: the worst case has some of everything that the data have.
+LEAST = 1e-9
+
 
 @dataclass(frozen=True)
 class FixedShares:
@@ -108,3 +118,63 @@ def quick_multipliers(problem: Problem, vertices: Floats, centre: Floats, level:
     tilt = (vertices - centre[:, None]) @ w.swapaxes(-1, -2)
     held = (w[:, None] - tilt[..., None] > mean + 1e-9 * problem.scale).all(axis=(1, 3))
     return np.where(held[..., None], w, mean + rise[..., None])
+
+
+def ascend(problem: Problem, rho: Floats, start: Floats, tol: float) -> Floats:
+    """Return label shares (N, C) near some others at which V is largest, by Newton's method in their logarithms."""
+    count, size = start.shape
+    place = np.log(np.maximum(start, LEAST))
+    moves = np.concatenate([np.zeros((1, size)), NEAR * np.eye(size)])
+    level = np.eye(size) - 1.0 / size  # shares stay the same if all logarithms grow alike
+    live = np.arange(count)
+    for _ in range(STEPS):
+        here = place[live]
+        value, slope = _slopes(problem, rho[live], here[:, None] + moves)
+        curve = (slope[:, 1:] - slope[:, :1]) / NEAR
+        curve = level @ (curve + curve.swapaxes(1, 2)) @ level
+        bends, ways = np.linalg.eigh(0.5 * curve - np.abs(curve).max(axis=(1, 2))[:, None, None] / size)
+        steep = np.maximum(np.abs(bends), 1e-9 * np.abs(bends).max(axis=1, keepdims=True) + 1e-300)
+        step = (ways @ ((ways.swapaxes(1, 2) @ slope[:, 0, :, None]) / steep[..., None]))[..., 0]
+        step *= np.minimum(1.0, FARTHEST / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-300))
+        offered = here[:, None] + PARTS[:, None] * step[:, None]
+        values = _values(problem, rho[live], offered)
+        best = values.argmax(axis=1)
+        row = np.arange(len(live))
+        gain = values[row, best] - value[:, 0]
+        better = gain > 0
+        place[live[better]] = offered[row, best][better]
+        live = live[gain > ENOUGH * tol]
+        if not len(live):
+            break
+    return _shares(place)
+
+
+def _shares(place: Floats) -> Floats:
+    share = np.maximum(np.exp(place - place.max(axis=-1, keepdims=True)), LEAST)
+    return share / share.sum(axis=-1, keepdims=True)
+
+
+def _values(problem: Problem, rho: Floats, place: Floats) -> Floats:
+    """Return V at logarithms of shares (N, K, C)."""
+    count, many, size = place.shape
+    shares = _shares(place).reshape(-1, size)
+    return fixed_shares(problem, np.repeat(rho, many), shares).value.reshape(count, many)
+
+
+def _slopes(problem: Problem, rho: Floats, place: Floats) -> tuple[Floats, Floats]:
+    """Return V and its slopes (N, K, C) with regard to the logarithms."""
+    count, many, size = place.shape
+    share = _shares(place).reshape(-1, size)
+    value, eta, k = _multipliers(problem, np.repeat(rho, many), share)
+    slope = (k[..., None] * eta).sum(axis=1)
+    slope = share * (slope - (share * slope).sum(axis=1, keepdims=True))
+    return value.reshape(count, many), slope.reshape(place.shape)
+
+
+def _multipliers(problem: Problem, rho: Floats, share: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return V at label shares (N, C), the best multipliers eta (N, S, C), and the worst group shares."""
+    found = fixed_shares(problem, rho, share, CLOSELY)
+    loss, root = problem.upper.loss[..., 0], np.sqrt(problem.upper.probability[..., 0])
+    above = found.level[:, None] - share @ loss.T
+    spread = np.sqrt(share) @ root.T
+    return found.value, loss + (above / spread)[..., None] * root / np.sqrt(share)[:, None], found.group_share
