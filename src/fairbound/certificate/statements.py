@@ -11,7 +11,6 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.certificate import Certificate, combined
-from fairbound.certificate.proved import proved
 from fairbound.data.population import Population, condensed
 from fairbound.errors import InputError, argument, given
 from fairbound.problem.asked import Asked, completed
@@ -22,6 +21,7 @@ from fairbound.problem.validate import not_a_population, refuse_confidence, vali
 from fairbound.sampling.region import LEAST_ERROR, read_confidence
 from fairbound.solve.answer import Answer
 from fairbound.solve.comparing import compare
+from fairbound.solve.proof import written
 from fairbound.solve.solver import Solver, pose
 
 #: So many bins of losses, times radii, can be checked in seconds; and so many are always kept.
@@ -134,9 +134,8 @@ def certificates(asked: Solver | MetricStatements, rhos: Floats) -> list[Certifi
 def dressed(solver: Solver, rho: float, answer: Answer) -> Certificate:
     """Return the certificate of one statement at one radius."""
     question = solver.question
-    proof, bound = proved(solver, rho, answer)
     return Certificate(
-        bound=bound,
+        bound=answer.bound,
         attained=solver.attained(answer),
         rho=rho,
         shift=question.shift,
@@ -147,7 +146,7 @@ def dressed(solver: Solver, rho: float, answer: Answer) -> Certificate:
         tol=question.tol,
         witness=answer.witness,
         population=question.population,
-        proof=proof,
+        proof=written(answer.proof),
         confidence=question.confidence,
         region=None if question.region is None else question.region.name,
         surrogate=solver.surrogate,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairbound.solve.proof import Proof
 from fairbound.solve.witness import Witness
@@ -15,3 +15,9 @@ class Answer:
     bound: float
     witness: Witness
     proof: Proof
+
+    def better(self, other: Answer) -> Answer:
+        """Return the smaller bound, and the worse distribution, of two answers to the same question."""
+        proved = min(self, other, key=lambda answer: answer.bound)
+        worst = max(self.witness, other.witness, key=lambda witness: witness.loss)
+        return replace(proved, witness=worst)

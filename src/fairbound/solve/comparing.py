@@ -13,13 +13,10 @@ from fairbound.data.population import Population
 from fairbound.problem.objective import Objective
 from fairbound.solve.answer import Answer
 from fairbound.solve.base_rates import BaseRates
+from fairbound.solve.intervals import IntervalSearch
+from fairbound.solve.mean_batch import MeanBatch
 from fairbound.solve.nearest import NearestFair
-from fairbound.solve.odds import odds_answers
-from fairbound.solve.parity import Batch
 from fairbound.solve.problem import Problem
-from fairbound.solve.rates_nearest import NearestRates
-from fairbound.solve.rates_odds import RatesOddsSearch
-from fairbound.solve.rates_parity import RatesBatch
 from fairbound.solve.ratios import attained_ratio, ratio_answers
 from fairbound.solve.signed_values import objective_problem
 
@@ -31,7 +28,7 @@ class Compared:
     population: Population
     objective: Objective
     plain: Problem
-    nearest: NearestFair | NearestRates
+    nearest: NearestFair
     shift: str
     support: str
     rates: BaseRates
@@ -41,17 +38,9 @@ class Compared:
         return objective_problem(self.population, self.objective, self.plain, self.shift, self.support, factor)
 
 
-def _repeated(one: Compared, problems: list[Problem]) -> Batch | RatesBatch:
+def _repeated(one: Compared, problems: list[Problem]) -> MeanBatch:
     """Put problems about one ball together."""
-    return _batch([one] * len(problems), problems)
-
-
-def _batch(asked: Sequence[Compared], problems: Sequence[Problem]) -> Batch | RatesBatch:
-    """Put problems together, each with its own ball."""
-    differing = [one.nearest for one in asked if isinstance(one.nearest, NearestRates)]
-    if differing:
-        return RatesBatch(problems, differing, asked[0].rates)
-    return Batch(problems, [one.nearest for one in asked if isinstance(one.nearest, NearestFair)])
+    return MeanBatch(problems, [one.nearest] * len(problems), one.rates)
 
 
 def compare(
@@ -64,7 +53,7 @@ def compare(
     first = asked[0].objective
     if first.ratio:
         return _ratios(asked, rhos, tol)
-    batch = _batch(asked, [one.problem() for one in asked])
+    batch = MeanBatch([one.problem() for one in asked], [one.nearest for one in asked], asked[0].rates)
     problem_index = np.repeat(np.arange(len(asked)), [len(rho) for rho in rhos])
     rho = np.concatenate(list(rhos))
     radius_index = np.concatenate([np.arange(len(one)) for one in rhos])
@@ -85,14 +74,11 @@ def compare(
             answers[index] = answer
     left = np.array([index for index, answer in enumerate(answers) if answer is None], dtype=np.int64)
     if len(left):
-        if isinstance(batch, RatesBatch) and batch.searched:
-            found = RatesOddsSearch(batch, tol, budget, incumbent).run(
-                problem_index[left], rho[left], radius_index[left]
-            )
-        elif isinstance(batch, RatesBatch) or first.label is None:
-            found = batch.answers(problem_index[left], rho[left], tol)
+        jobs = problem_index[left], rho[left], radius_index[left]
+        if batch.searched:
+            found = IntervalSearch(batch, jobs, tol, budget, incumbent).run()
         else:
-            found = odds_answers(batch, problem_index[left], rho[left], radius_index[left], tol, budget, incumbent)
+            found = batch.answers(*jobs[:2], tol)
         for index, answer in zip(left, found, strict=True):
             answers[index] = answer
     # No mean exceeds the largest ceiling, and nothing negative is subtracted. Objectives have ceilings of their own:

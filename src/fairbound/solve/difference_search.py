@@ -24,7 +24,6 @@ from fairbound.solve.conditioning import Given
 from fairbound.solve.cone_pieces import ConeMultipliers
 from fairbound.solve.divergence_witness import Attaining
 from fairbound.solve.mean_search import KEPT_SHARE, MeanSearch
-from fairbound.solve.proof import Axis, Cut, DifferenceProof, Proof
 from fairbound.solve.tree import Forest, Pieces
 
 #: A group with less than this share counts as emptied where a worst case is looked for.
@@ -68,16 +67,9 @@ class DifferenceSearch(MeanSearch):
         alone = replace(problem, upper=upper, ceiling=raised(problem.ceiling, more, cells))
         return MeanSearch(alone, self.divergence, self.nearest, self.tol, self.budget, Given(cells), self.relaxed)
 
-    def _proof(self, axis: Axis, splits: tuple[Cut | None, ...], leaves: Pieces) -> Proof:
-        multipliers = (
-            leaves.multipliers["w"],
-            leaves.multipliers["centre"],
-            leaves.multipliers["omega"],
-            leaves.multipliers["lam"],
-        )
-        return DifferenceProof(
-            axis, self.problem.labels.floors, splits, *multipliers, *(leaves.multipliers["relaxed"].T > 0)
-        )
+    def _words(self, leaves: Pieces) -> list[str]:
+        words = {(True, True): "both", (True, False): "plus", (False, True): "minus", (False, False): "none"}
+        return [words[plus, minus] for plus, minus in (leaves.multipliers["relaxed"] > 0).tolist()]
 
     def _solve(self, forest: Forest, left: Integers, rho: float, goal: float) -> None:
         """Find the bound of new pieces, each way that may be needed; what is proved of a piece is of its halves."""

@@ -7,6 +7,7 @@ stop at any time: the largest bound of the leaves is valid.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,7 +21,7 @@ from fairbound.solve.conjugate_bounds import moving_bound, single_bound
 from fairbound.solve.divergence_witness import Attaining
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.problem import Problem
-from fairbound.solve.proof import Axis, Cut, DivergenceProof, Proof, SingleProof
+from fairbound.solve.proof import Axis, Cut, TiltedProof
 from fairbound.solve.tree import Forest, Pieces
 from fairbound.solve.witness import Witness
 from fairbound.solve.worst_within_cells import Ground, single_multipliers
@@ -117,17 +118,24 @@ class DivergenceSearch:
             if len(gaps) > patience and gaps[-1] > 0.9 * gaps[-1 - patience]:
                 break  # close to the nearest distribution multipliers grow beyond what a solver finds
             fresh = forest.cut(self._cuts(forest, goal))
-        proof = self._proof(axis, *next(iter(forest.trees())))
+        tree = next(iter(forest.trees()))
+        proof = self._proof(axis, tree, self._words(tree[1]))
         return Answer(float(forest.pieces.bound.max()), witness, proof)
 
-    def _proof(self, axis: Axis, splits: tuple[Cut | None, ...], leaves: Pieces) -> Proof:
-        multipliers = (
-            leaves.multipliers["w"],
-            leaves.multipliers["centre"],
-            leaves.multipliers["omega"],
-            leaves.multipliers["lam"],
-        )
-        return DivergenceProof(axis, self.problem.labels.floors, splits, *multipliers)
+    def _proof(self, axis: Axis, tree: tuple[tuple[Cut | None, ...], Pieces], relaxed: Sequence[str]) -> TiltedProof:
+        """Write a tree down, with groups before labels; ``relaxed`` leaves have multipliers of their own claim."""
+        splits, leaves = tree
+        w, centre, omega, lam = (leaves.multipliers[name] for name in ("w", "centre", "omega", "lam"))
+        w = w - np.where(np.array(relaxed) == "both", leaves.bound.max(), 0.0)[:, None, None]
+        first, second = (np.zeros((len(lam), side.multipliers)) for side in (self.problem.groups, self.problem.labels))
+        if axis == "group":
+            w, first, second = w.swapaxes(1, 2), second, first
+        multipliers = w, centre, np.zeros_like(centre), omega, lam, first, second
+        return TiltedProof(axis, self.problem.labels.floors, splits, *multipliers, tuple(relaxed))
+
+    def _words(self, leaves: Pieces) -> list[str]:
+        """Say which means of the leaves are relaxed: of expected losses there are none."""
+        return ["none"] * len(leaves)
 
     def _first_witness(self, rho: float) -> Witness:
         return self._attaining.witness(rho, self.nearest.group_mass, self.nearest.label_mass)
@@ -300,5 +308,14 @@ class DivergenceSearch:
         steep = np.repeat(lam, len(SHIFTS))
         bound = single_bound(self.problem, self.divergence, np.full(len(steep), rho), tried, steep)
         best = int(bound.argmin())
-        proof = SingleProof(float(tried[best]), float(steep[best]))
+        proof = whole_leaf(self.problem, float(tried[best]), float(steep[best]), relaxed=False)
         return Answer(float(bound[best]), self._attaining.free_witness(rho), proof)
+
+
+def whole_leaf(problem: Problem, eta: float, lam: float, *, relaxed: bool) -> TiltedProof:
+    """Return the proof that one pair of multipliers is for the whole ball, whatever the base rates."""
+    labels = problem.labels.size
+    even, none = np.full((1, labels), 1.0 / labels), np.zeros((1, labels))
+    first, second = (np.zeros((1, side.multipliers)) for side in (problem.groups, problem.labels))
+    multipliers = np.full((1, *problem.mass.shape), eta), even, none, none, np.array([lam]), first, second
+    return TiltedProof("label", np.zeros(labels), (None,), *multipliers, ("both" if relaxed else "none",))

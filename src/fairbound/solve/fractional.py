@@ -25,6 +25,7 @@ from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.limit_terms import solve_limited
 from fairbound.solve.problem import Problem
+from fairbound.solve.rows import Rows
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows, diagonal
 from fairbound.solve.shares import MarginalSet, usable
 
@@ -341,7 +342,7 @@ class FractionalSaddle:
 
 
 @dataclass(frozen=True)
-class FractionalSolution:
+class FractionalSolution(Rows):
     """Multipliers zeta (N, S, C), lam (N,), of the tops base (N, S) and offset (N, C), and the shares with them.
 
     ``rate`` is (N, S, C) or, if they are equal, (N, C); ``nu`` (N, S) belongs to the rates of each group, ``group_mu``
@@ -358,10 +359,6 @@ class FractionalSolution:
     group_mu: Floats
     label_mu: Floats
     state: Floats
-
-    def take(self, index: Integers | Booleans) -> FractionalSolution:
-        """Select problems."""
-        return FractionalSolution(*(getattr(self, one.name)[index] for one in fields(self)))
 
     @property
     def eta(self) -> Floats:
@@ -400,11 +397,7 @@ def solve_fractional(
             None if cap is None else cap[here],
         )
         parts.append(_solved(program, top, scale, accuracy, None if state is None else state[here]))
-    if len(parts) == 1:
-        return parts[0]
-    return FractionalSolution(
-        *(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(FractionalSolution))
-    )
+    return parts[0].joined(*parts[1:]) if len(parts) > 1 else parts[0]
 
 
 def _solved(

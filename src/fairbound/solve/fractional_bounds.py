@@ -15,16 +15,17 @@ convex. (docs/theory.md, section 11.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairbound.arithmetic.arrays import Booleans, Floats, Integers
+from fairbound.arithmetic.arrays import Floats
 from fairbound.arithmetic.rounding import least_affinity, lowered, margin, raised
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.leaf_bounds import LEAST, MOST, PROBABILITY_ROUNDINGS
 from fairbound.solve.limiting_pull import limiting_pull
 from fairbound.solve.problem import Problem
+from fairbound.solve.rows import Rows
 
 #: Losses that were rounded up differ by no more than this from what they were, relative to the largest one.
 ROUNDED = 1e-9
@@ -34,7 +35,7 @@ FEW = 24
 
 
 @dataclass(frozen=True)
-class Leaves:
+class Leaves(Rows):
     """Multipliers of N leaves.
 
     zeta (N, S, C), base, nu, centre, omega (N, S), lam (N,), offset (N, C) and, of linear limits, group_mu and
@@ -50,18 +51,6 @@ class Leaves:
     offset: Floats
     group_mu: Floats
     label_mu: Floats
-
-    def take(self, index: Integers | Booleans) -> Leaves:
-        """Select leaves."""
-        return Leaves(*(getattr(self, field.name)[index] for field in fields(self)))
-
-    def merged(self, chosen: Booleans, other: Leaves) -> Leaves:
-        """Return these where chosen, else the other ones."""
-        columns = []
-        for field in fields(self):
-            own, others = getattr(self, field.name), getattr(other, field.name)
-            columns.append(np.where(chosen.reshape(-1, *[1] * (own.ndim - 1)), own, others))
-        return Leaves(*columns)
 
     @property
     def tops(self) -> Floats:

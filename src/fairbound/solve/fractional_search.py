@@ -18,13 +18,12 @@ from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.fractional import BATCH_ATOMS, FractionalSolution, solve_fractional
 from fairbound.solve.fractional_bounds import Leaves, fractional_bound, tuned
 from fairbound.solve.fractional_pieces import leaves_at
+from fairbound.solve.nearest import NearestFair
 from fairbound.solve.problem import Problem
-from fairbound.solve.rates_nearest import NearestRates
-from fairbound.solve.rates_witness import build_rates_witnesses, nearest_witnesses
 from fairbound.solve.search import State, plan_cuts
 from fairbound.solve.tree import Forest
 from fairbound.solve.whole_leaf import fractional_proof, whole_leaves
-from fairbound.solve.witness import Witnesses
+from fairbound.solve.witness import Witnesses, build_witnesses, nearest_witnesses
 
 #: How closely the first program is solved: at first, relative to the tolerance, and at best.
 ROUGH_ACCURACY, BEST_ACCURACY = 1e-5, 1e-14
@@ -42,7 +41,7 @@ class FractionalSearch:
 
     problem: Problem
     rates: BaseRates
-    nearest: NearestRates
+    nearest: NearestFair
     tol: float
     budget: int
 
@@ -186,7 +185,7 @@ class FractionalSearch:
 
     def _witnesses(self, rho: Floats, found: FractionalSolution, eta: Floats) -> Witnesses:
         shares = found.share, found.rate
-        return build_rates_witnesses(self.problem, self.rates, rho, shares, (eta, found.lam), self.nearest)
+        return build_witnesses(self.problem, self.rates, rho, shares, (eta, found.lam), self.nearest)
 
     @staticmethod
     def _adopt(state: State, radius: Integers, found: Witnesses) -> None:

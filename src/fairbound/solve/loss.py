@@ -21,7 +21,6 @@ from fairbound.solve.fractional_search import FractionalSearch
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import Axis
-from fairbound.solve.rates_nearest import NearestRates
 from fairbound.solve.search import Search
 from fairbound.solve.sensitive_shares import applies, ascend, fixed_shares
 from fairbound.solve.whole_leaf import fractional_proof, whole_leaves
@@ -34,14 +33,14 @@ ROUGH_ACCURACY, BEST_ACCURACY = 0.1, 1e-14
 def loss_answers(
     problem: Problem,
     rates: BaseRates,
-    nearest: NearestFair | NearestRates,
+    nearest: NearestFair,
     rhos: Floats,
     axis: Axis,
     tol: float,
     budget: int,
 ) -> list[Answer]:
     """Answer for feasible radii; ``axis`` says whose shares are searched first."""
-    if isinstance(nearest, NearestRates):
+    if rates.tolerance > 0.0:
         return _tolerant(problem, rates, nearest, rhos, tol, budget)
     sides = [_Side(problem, nearest, "group", tol), _Side(problem, nearest, "label", tol)]
     first, second = sides if axis == "group" else sides[::-1]
@@ -60,7 +59,7 @@ def loss_answers(
 
 
 def _tolerant(
-    problem: Problem, rates: BaseRates, nearest: NearestRates, rhos: Floats, tol: float, budget: int
+    problem: Problem, rates: BaseRates, nearest: NearestFair, rhos: Floats, tol: float, budget: int
 ) -> list[Answer]:
     """Answer where base rates may differ: of two labels the share of one is all that has to be cut."""
     search = FractionalSearch(problem, rates, nearest, tol, budget)
@@ -83,11 +82,9 @@ def _open(answers: list[Answer], tol: float) -> Integers:
 
 
 def _improve(answers: list[Answer], where: Integers, others: list[Answer]) -> None:
-    """Keep the smaller bound and the worse distribution of two answers to one question."""
+    """Keep the best of two answers to one question."""
     for index, other in zip(where, others, strict=True):
-        proved = min(answers[index], other, key=lambda answer: answer.bound)
-        worst = max(answers[index].witness, other.witness, key=lambda witness: witness.loss)
-        answers[index] = replace(proved, witness=worst)
+        answers[index] = answers[index].better(other)
 
 
 def _climb(side: _Side, answers: list[Answer], left: Integers, rhos: Floats) -> None:
@@ -97,7 +94,9 @@ def _climb(side: _Side, answers: list[Answer], left: Integers, rhos: Floats) -> 
         found = ascend(problem, rhos[left], np.array([answers[i].witness.label_mass for i in left]), side.tol)
         k = fixed_shares(problem, rhos[left], found).group_share
         plain = np.repeat(problem.ceiling[None], len(left), axis=0)
-        worst = build_witnesses(problem, rhos[left], (k, found), plain, np.zeros(len(left)), side.near)
+        rates = BaseRates(problem.groups.size, problem.labels, 0.0)
+        multipliers = plain, np.zeros(len(left))
+        worst = build_witnesses(problem, rates, rhos[left], (k, found), multipliers, side.near)
         _improve(answers, left, [replace(answers[i], witness=worst[n]) for n, i in enumerate(left)])
 
 
@@ -119,7 +118,7 @@ class _Side:
     def nearest(self) -> NearestFair:
         """The nearest distribution, sides likewise."""
         near = self.near
-        return near if self.axis == "group" else NearestFair(near.distance, near.label_mass, near.group_mass)
+        return near if self.axis == "group" else near.transposed
 
     def answers(self, rhos: Floats) -> list[Answer]:
         """Answer with one leaf: as accurately as the tolerance asks for, and the few with a gap as floats go."""
@@ -140,7 +139,7 @@ class _Side:
         problem = self.problem
         leaves, bound = whole_leaves(problem, rates, rhos, found)
         shares = found.share, found.rate
-        witnesses = build_witnesses(problem, rhos, shares, found.eta, found.lam, self.nearest)
+        witnesses = build_witnesses(problem, rates, rhos, shares, (found.eta, found.lam), self.nearest)
         answers = []
         for index, value in enumerate(bound.tolist()):
             proof = fractional_proof(self.axis, problem.groups.floors, (None,), leaves.take(np.array([index])))
@@ -162,6 +161,5 @@ def _searched(side: _Side, rhos: Floats, known: list[Answer], budget: int) -> li
     """Do so for a side."""
     turned, near = side.axis == "group", side.nearest
     start = [a.witness.transposed if turned else a.witness for a in known]
-    near = NearestFair(near.distance, near.label_mass, near.group_mass)
-    found = _cut(Search(side.problem.transposed, near, side.tol, budget), side.axis, rhos, start)
+    found = _cut(Search(side.problem.transposed, near.transposed, side.tol, budget), side.axis, rhos, start)
     return [replace(a, witness=a.witness.transposed) if turned else a for a in found]

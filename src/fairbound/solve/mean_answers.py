@@ -19,12 +19,12 @@ from fairbound.solve.comparing import Compared
 from fairbound.solve.conditioning import Given
 from fairbound.solve.conjugate_bounds import single_bound
 from fairbound.solve.difference_search import DifferenceSearch
-from fairbound.solve.divergence_search import SHIFTS, DivergenceSearch
+from fairbound.solve.divergence_search import SHIFTS, DivergenceSearch, whole_leaf
 from fairbound.solve.divergence_witness import Attaining
 from fairbound.solve.mean_search import KEPT_SHARE, MeanSearch
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.problem import Problem
-from fairbound.solve.proof import Axis, DifferenceProof, DivergenceProof, MeanProof, MeanSingleProof
+from fairbound.solve.proof import Axis, TiltedProof
 from fairbound.solve.ratios import LOWERINGS, TRIALS, attained_ratio
 from fairbound.solve.witness import Witness
 from fairbound.solve.worst_within_cells import Ground, single_multipliers
@@ -51,7 +51,10 @@ class DivergenceMeans:
         problem = self.compared.problem()
         if self.compared.shift == "sensitive":
             found = self._of_labels(self._relaxed(problem), self.tol).run(rhos, self.axis, target, known)
-            ends = [replace(f, witness=self._dressed(problem, rho, f)) for rho, f in zip(rhos, found, strict=True)]
+            ends = [
+                replace(f, witness=self._dressed(problem, rho, f), proof=_relaxed(f, f.bound))
+                for rho, f in zip(rhos, found, strict=True)
+            ]
         else:
             axis = "group" if self.compared.objective.minus is not None else self.axis
             ends = [
@@ -59,7 +62,7 @@ class DivergenceMeans:
                 for f in self._inside_cells(problem, axis, self.tol).run(rhos, axis, target, known)
             ]
         top = float(self._relaxed(self.compared.problem()).ceiling.max())
-        return [Answer(min(end.bound, top), end.witness, _mean_proof(end)) for end in ends]
+        return [replace(end, bound=min(end.bound, top)) for end in ends]
 
     def _inside_cells(self, problem: Problem, axis: Axis, tol: float) -> MeanSearch:
         """Return the search for general shifting; one for a difference is over group shares."""
@@ -148,7 +151,7 @@ class DivergenceMeans:
             found = solved(tried, 0.0)
             if found.bound <= 0.0 or tried == 0.0:  # means are not negative: no ratio is below zero
                 break
-        return Answer(tried, worst or witness, _mean_proof(found))
+        return Answer(tried, worst or witness, _relaxed(found, 0.0))
 
     def free_answers(self, rhos: Floats) -> list[Answer]:
         """Answer without equal base rates, for the mean of a group or of a cell: one pair of multipliers each."""
@@ -182,8 +185,9 @@ class DivergenceMeans:
                 bound = single_bound(problem, self.divergence, np.full(len(tried), rho), tried, steep, less)
                 place = int(bound.argmin())
                 if bound[place] <= 0.0 and mean < top:
-                    return Answer(mean, best, MeanSingleProof(float(tried[place]), float(steep[place]), False))
-        return Answer(top, best, MeanSingleProof(top, problem.scale, True))
+                    proof = whole_leaf(problem, float(tried[place]), float(steep[place]), relaxed=False)
+                    return Answer(mean, best, proof)
+        return Answer(top, best, whole_leaf(problem, 0.0, problem.scale, relaxed=True))
 
 
 def _less(problem: Problem, much: Floats) -> Problem:
@@ -192,13 +196,9 @@ def _less(problem: Problem, much: Floats) -> Problem:
     return replace(problem, upper=upper, lower=lower, ceiling=problem.ceiling - much)
 
 
-def _mean_proof(found: Answer) -> MeanProof | DifferenceProof:
-    """Return the proof of a mean; one of an expected loss was about the relaxed problem."""
-    proof = found.proof
-    if isinstance(proof, MeanProof | DifferenceProof):
-        return proof
-    if not isinstance(proof, DivergenceProof):
-        message = "a search over shares has a proof of its own kind"
+def _relaxed(found: Answer, claim: float) -> TiltedProof:
+    """Return the proof of a mean from that of an expected loss, which was about the largest values there are."""
+    if not isinstance(found.proof, TiltedProof):
+        message = "a search over shares has leaves of form T"
         raise TypeError(message)
-    parts = proof.axis, proof.floors, proof.splits, proof.w, proof.centre, proof.omega, proof.lam
-    return MeanProof(*parts, np.ones(len(proof.lam), dtype=bool))
+    return replace(found.proof, w=found.proof.w - claim, relaxed=("both",) * len(found.proof.lam))

@@ -24,7 +24,6 @@ from fairbound.solve.cone_pieces import ConeMultipliers, ConePieces
 from fairbound.solve.divergence_search import SHIFTS, DivergenceSearch
 from fairbound.solve.nearest_product import nearest_product
 from fairbound.solve.problem import Problem
-from fairbound.solve.proof import Axis, Cut, MeanProof, Proof
 from fairbound.solve.tree import Forest, Pieces
 from fairbound.solve.witness import Witness
 from fairbound.solve.worst_within_cells import Ground
@@ -76,16 +75,8 @@ class MeanSearch(DivergenceSearch):
         forest.pieces.multipliers["relaxed"][:] = 1.0
         np.minimum(forest.pieces.bound, self.relaxed.ceiling.max(), out=forest.pieces.bound)
 
-    def _proof(self, axis: Axis, splits: tuple[Cut | None, ...], leaves: Pieces) -> Proof:
-        multipliers = (
-            leaves.multipliers["w"],
-            leaves.multipliers["centre"],
-            leaves.multipliers["omega"],
-            leaves.multipliers["lam"],
-        )
-        return MeanProof(
-            axis, self.problem.labels.floors, splits, *multipliers, leaves.multipliers["relaxed"][:, 0] > 0
-        )
+    def _words(self, leaves: Pieces) -> list[str]:
+        return ["both" if one else "none" for one in (leaves.multipliers["relaxed"][:, 0] > 0).tolist()]
 
     def _solve(self, forest: Forest, left: Integers, rho: float, goal: float) -> None:
         """Find the bound of new pieces, either way; what is proved of a piece is proved of its halves."""

@@ -11,8 +11,9 @@ from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import UNIT, lowered
 from fairbound.data.population import Population
 from fairbound.errors import InputError, argument
+from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.limit_terms import solve_limited
-from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows
+from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows, diagonal
 from fairbound.solve.shares import MarginalSet
 
 #: An affinity this close to one cannot be told from one in floating point: the distance is reported as zero.
@@ -29,46 +30,83 @@ class NearestFair:
         Its Hellinger distance from the data, rounded up.
     group_mass, label_mass
         Its shares of the groups and of the labels; its cell masses are their products.
+    own_rates
+        The base rates of each group, shape (S, C), where they may differ; else None.
     """
 
     distance: float
     group_mass: Floats
     label_mass: Floats
+    own_rates: Floats | None = None
+
+    @property
+    def rate(self) -> Floats:
+        """The base rates of each group, shape (S, C)."""
+        if self.own_rates is not None:
+            return self.own_rates
+        return np.broadcast_to(self.label_mass, (len(self.group_mass), len(self.label_mass)))
+
+    @property
+    def transposed(self) -> NearestFair:
+        """Exchange groups and labels; base rates are equal."""
+        return NearestFair(self.distance, self.label_mass, self.group_mass)
 
 
 @dataclass(frozen=True)
 class _AffinitySaddle:
-    """Maximise ``sum sqrt(p_sy k_s r_y)`` (jointly concave) over limited shares.
+    """Maximise ``sum sqrt(p_sy k_s r_sy)``, jointly concave, over group shares and base rates.
 
-    Local variable: k_s. Global: r_1 .. r_C, nu_k, nu_r, floor_k, floor_r.
+    Local variables: k_s and, unless base rates are equal, r_s1 .. r_sC, nu_s. Global: nu_k, floor_k and, for equal base
+    rates r_1 .. r_C, nu_r, floor_r, else the lower ends b_1 .. b_C of the rates.
     """
 
     root: Floats
     groups: MarginalSet
-    labels: MarginalSet
+    rates: BaseRates
+
+    @cached_property
+    def equal(self) -> bool:
+        """Whether all groups have the same base rates."""
+        return self.rates.tolerance == 0.0
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Return the numbers of groups, labels, local and global variables."""
+        s, c = self.root.shape
+        return s, c, 1 if self.equal else c + 2, 2 + (c + 2 if self.equal else self.rates.common)
 
     @cached_property
     def rows(self) -> tuple[LocalRows, GlobalRows]:
-        """K in K, r in R."""
-        c = self.labels.size
-        own = np.eye(c + 4)
-        block, border, offset = [[1.0]], [-own[c + 2]], [0.0]
+        """K in K, rates inside."""
+        _, c, size, wide = self.shape
+        own, near = np.eye(wide), np.eye(size)
+        block, border, offset = [near[0]], [-own[1]], [0.0]
         if self.groups.skew is not None:
-            block, border, offset = [*block, [-1.0]], [*border, own[c + 2]], [0.0, -self.groups.width]
-        near = LocalRows(np.array([[block]]), np.array([[border]]), np.array([[offset]]), -np.ones(len(offset)))
-        shares = own[:c] - own[c + 3]
-        rest, offset = [own[c + 2], own[c + 3], *shares], [0.0] * (c + 2)
-        if self.labels.skew is not None:
-            rest, offset = [*rest, *-shares], offset + [-self.labels.width] * c
-        return near, GlobalRows(np.array([rest]), np.array([offset]), -np.ones(len(offset)))
+            block, border, offset = [*block, -near[0]], [*border, own[1]], [0.0, -self.groups.width]
+        rest, least = [own[1], *own[2:]], [0.0] * (wide - 1)
+        if self.equal:
+            shares = own[2 : c + 2] - own[c + 3]
+            rest, least = [own[1], own[c + 3], *shares], [0.0] * (c + 2)
+            if self.rates.labels.skew is not None:
+                rest, least = [*rest, *-shares], least + [-self.rates.labels.width] * c
+        else:
+            parts = self.rates.rows(size, 1, wide, 2)
+            block, border, offset = [*block, *parts[0]], [*border, *parts[1]], [*offset, *parts[2]]
+        local = LocalRows(np.array([[block]]), np.array([[border]]), np.array([[offset]]), -np.ones(len(offset)))
+        return local, GlobalRows(np.array([rest]), np.array([least]), -np.ones(len(least)))
 
     def start(self) -> tuple[Floats, Floats]:
-        """Uniform shares."""
-        s, c = self.root.shape
-        shared = np.r_[np.full(c, 1.0 / c), 0.0, 0.0, 0.0, 0.0]
-        shared[c + 2] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
-        shared[c + 3] = 1.0 / c - 0.5 * min(1.0 / c, self.labels.width)
-        return np.full((1, s, 1), 1.0 / s), shared[None]
+        """Uniform shares and rates."""
+        s, c, size, wide = self.shape
+        local, shared = np.full((1, s, size), 1.0 / s), np.zeros((1, wide))
+        shared[0, 1] = 1.0 / s - 0.5 * min(1.0 / s, self.groups.width)
+        if self.equal:
+            shared[0, 2 : c + 2] = 1.0 / c
+            shared[0, c + 3] = 1.0 / c - 0.5 * min(1.0 / c, self.rates.labels.width)
+        else:
+            local[..., 1 : c + 1], shared[0, 2:] = self.rates.start
+            local[..., c + 1] = 0.0
+        return local, shared
 
     def inner(self, local: Floats, shared: Floats) -> Floats:
         """No inner variables: a constant."""
@@ -76,20 +114,32 @@ class _AffinitySaddle:
 
     def derivatives(self, local: Floats, shared: Floats, inner: Floats) -> Derivatives:
         """Differentiate the affinity."""
-        s, c = self.root.shape
-        k, r = local[0, :, 0], shared[0, :c]
-        value = self.root * np.sqrt(k)[:, None] * np.sqrt(r)
-        g_local = value.sum(1) / (2 * k) - shared[0, c]
-        g_glob = np.r_[value.sum(0) / (2 * r) - shared[0, c + 1], 1 - k.sum(), 1 - r.sum(), 0.0, 0.0]
-        local_glob = np.zeros((1, s, 1, c + 4))
-        local_glob[0, :, 0, :c] = value / (4 * k[:, None] * r)
-        local_glob[0, :, 0, c] = -1.0
-        corner = np.diag(np.r_[-value.sum(0) / (4 * r * r), 0.0, 0.0, 0.0, 0.0])
-        corner[:c, c + 1] = corner[c + 1, :c] = -1.0
-        curvature_remainder = -value.sum(1) / (4 * k * k)
-        return Derivatives(
-            g_local[None, :, None], g_glob[None], curvature_remainder[None, :, None, None], local_glob, corner[None]
-        )
+        s, c, size, wide = self.shape
+        k = local[0, :, :1]
+        rate = shared[:, 2 : c + 2] if self.equal else local[0, :, 1 : c + 1]
+        value = self.root * np.sqrt(k * rate)
+        half, cross = value / (2 * rate), value / (4 * k * rate)
+        slope, border = np.zeros((1, s, size)), np.zeros((1, wide))
+        near, far, corner = np.zeros((1, s, size, size)), np.zeros((1, s, size, wide)), np.zeros((1, wide, wide))
+        slope[0, :, 0] = value.sum(1) / (2 * k[:, 0]) - shared[0, 0]
+        border[0, 0] = 1.0 - k.sum()
+        near[0, :, 0, 0] = -value.sum(1) / (4 * k[:, 0] ** 2)
+        far[0, :, 0, 0] = -1.0
+        if self.equal:
+            at, nu = slice(2, c + 2), c + 2
+            border[0, at] = half.sum(0) - shared[0, nu]
+            border[0, nu] = 1.0 - shared[0, at].sum()
+            far[0, :, 0, at] = cross
+            diagonal(corner[:, at, at])[...] = -(half / (2 * rate)).sum(0)
+            corner[0, at, nu] = corner[0, nu, at] = -1.0
+        else:
+            at, nu = slice(1, c + 1), c + 1
+            slope[0, :, at] = half - local[0, :, nu, None]
+            slope[0, :, nu] = 1.0 - rate.sum(1)
+            diagonal(near[..., at, at])[...] = -half / (2 * rate)
+            near[0, :, at, nu] = near[0, :, nu, at] = -1.0
+            near[0, :, at, 0] = near[0, :, 0, at] = cross
+        return Derivatives(slope, border, near, far, corner)
 
     def inner_direction(self, at: tuple[Floats, Floats, Floats], step: tuple[Floats, Floats]) -> Floats:
         """No inner variables."""
@@ -104,24 +154,49 @@ class _AffinitySaddle:
         return replace(self)
 
 
-def nearest_shares(mass: Floats, groups: MarginalSet, labels: MarginalSet) -> NearestFair:
-    """Return the nearest equal-base-rate distribution to cell masses within limits (docs/theory.md, section 6).
+def nearest_in(
+    mass: Floats, groups: MarginalSet, rates: BaseRates, least: tuple[float, float] = (0.0, 0.0)
+) -> NearestFair:
+    """Return the distribution in question that is nearest to cell masses (docs/theory.md, "How close is close enough").
 
-    Without limits it is closed: the largest singular value of ``sqrt(mass)`` is the affinity, and the squares of
-    its singular vectors are the shares.
+    Equal base rates without limits are closed: the largest singular value of ``sqrt(mass)`` is the affinity, and the
+    squares of its singular vectors are the shares. If rates may differ those of the data may do, and if they are free
+    only the group shares may have to give way. Means are taken over something: then no share of a group, and no base
+    rate of its own, falls below ``least``, about the nearest there is.
     """
-    root = np.sqrt(mass)
-    left, _, right = np.linalg.svd(root, full_matrices=False)
-    k, r = left[:, 0] ** 2, right[0] ** 2
-    if not (groups.respects_limits(k) and labels.respects_limits(r)):
-        terms = groups.term(0), labels.term(slice(0, labels.size))
-        point, _ = solve_limited(_AffinitySaddle(root, groups, labels), terms, accuracy=1e-15)
-        k, r = point.local[0, :, 0], point.shared[0, : labels.size]
-    k, r = groups.inside(k), labels.inside(r)
-    affinity = float(lowered((root * np.sqrt(k)[:, None] * np.sqrt(r)).sum(), mass.size + 16))
+    root, c = np.sqrt(mass), mass.shape[1]
+    if rates.tolerance == 0.0:
+        left, _, right = np.linalg.svd(root, full_matrices=False)
+        k, r = left[:, 0] ** 2, right[0] ** 2
+        if not (groups.respects_limits(k) and rates.labels.respects_limits(r)):
+            terms = groups.term(0), rates.labels.term(slice(2, c + 2))
+            point, _ = solve_limited(_AffinitySaddle(root, groups, rates), terms, accuracy=1e-15)
+            k, r = point.local[0, :, 0], point.shared[0, 2 : c + 2]
+        k, r = groups.inside(k), rates.labels.inside(r)
+        affinity = float(lowered((root * np.sqrt(k)[:, None] * np.sqrt(r)).sum(), mass.size + 16))
+        return NearestFair(_distance(affinity), k, r)
+    share = mass.sum(axis=1)
+    own = mass / np.where(share > 0, share, 1.0)[:, None]
+    fallback = mass.sum(axis=0) / mass.sum()
+    rate = np.where((share > 0)[:, None], own, fallback)  # a group without data takes the rates of all the data
+    if not (groups.respects_limits(share) and rates.within(rate)):
+        point, _ = solve_limited(_AffinitySaddle(root, groups, rates), (groups.term(0),), accuracy=1e-15)
+        share = point.local[0, :, 0]
+        rate = rate if rates.free else point.local[0, :, 1 : c + 1]
+    share, rate = groups.inside(np.maximum(share, least[0])), rates.inside(np.maximum(rate, least[1]))
+    affinity = float(lowered((root * np.sqrt(share[:, None] * rate)).sum(), mass.size + 16))
+    return NearestFair(_distance(affinity), share, share @ rate, rate)
+
+
+def _distance(affinity: float) -> float:
+    """Return a Hellinger distance, rounded up."""
     short = 1.0 - affinity
-    distance = 0.0 if short < INDISTINGUISHABLE else float(np.sqrt(short) * (1 + 8 * UNIT))
-    return NearestFair(distance, k, r)
+    return 0.0 if short < INDISTINGUISHABLE else float(np.sqrt(short) * (1 + 8 * UNIT))
+
+
+def nearest_shares(mass: Floats, groups: MarginalSet, labels: MarginalSet) -> NearestFair:
+    """Return the nearest distribution with equal base rates."""
+    return nearest_in(mass, groups, BaseRates(groups.size, labels, 0.0))
 
 
 def nearest_fair(population: object) -> NearestFair:

@@ -14,7 +14,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats
 from fairbound.arithmetic.rounding import UNIT
 from fairbound.solve.answer import Answer
-from fairbound.solve.parity import MeansOfGroups
+from fairbound.solve.mean_batch import MeanBatch
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import Proof
 from fairbound.solve.witness import Witness
@@ -25,7 +25,7 @@ TRIALS, LOWERINGS = 12, (0.3, 0.9, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4, 1e5)
 
 def ratio_answers(
     scaled: Callable[[float], Problem],
-    solver: Callable[[list[Problem]], MeansOfGroups],
+    solver: Callable[[list[Problem]], MeanBatch],
     groups: tuple[int, int],
     rho: Floats,
     tol: float,
@@ -40,7 +40,7 @@ def ratio_answers(
     # No factor above one is of interest: of two groups one has the smaller mean.
     factor, attained = np.clip(known, 0.0, 1.0), np.full(len(rho), np.inf)
     least = solver([scaled(0.0)])
-    zero = least.plain_proof(scaled(0.0))  # means are not negative
+    zero = least.plain(0, 1).proof(least.rates.tolerance)  # means are not negative
     worst: dict[int, Witness] = {}
     proofs: dict[int, tuple[float, Proof]] = {}
     for job, answer in enumerate(least.at_ceiling(np.zeros_like(jobs), rho, jobs)):
@@ -76,7 +76,7 @@ def ratio_answers(
 def _solved(
     scaled: Callable[[float], Problem],
     factor: Floats,
-    solver: Callable[[list[Problem]], MeansOfGroups],
+    solver: Callable[[list[Problem]], MeanBatch],
     rho: Floats,
     tol: float,
 ) -> list[Answer]:

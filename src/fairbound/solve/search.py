@@ -20,8 +20,6 @@ from fairbound.solve.nearest import NearestFair
 from fairbound.solve.pieces import PieceSaddle, PieceSolution, level_of, solve_pieces
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import Axis, Cut, TiltedProof
-from fairbound.solve.rates_nearest import NearestRates
-from fairbound.solve.rates_witness import build_rates_witnesses
 from fairbound.solve.sensitive_shares import applies, fixed_shares, quick_multipliers
 from fairbound.solve.shares import no_multipliers
 from fairbound.solve.tree import Forest, Pieces
@@ -70,7 +68,7 @@ class Search:
     """
 
     problem: Problem
-    nearest: NearestFair | NearestRates
+    nearest: NearestFair
     tol: float
     budget: int
     rates: BaseRates | None = None
@@ -82,6 +80,10 @@ class Search:
             return 0.0
         allowed = self.rates.allowed * (self.problem.labels.size - 1)
         return float(min(1.0, np.nextafter(allowed, 2.0)))
+
+    @property
+    def _rates(self) -> BaseRates:
+        return self.rates or BaseRates(self.problem.groups.size, self.problem.labels, 0.0)
 
     @cached_property
     def quick(self) -> bool:
@@ -232,11 +234,8 @@ class Search:
 
     def _witnesses(self, rho: Floats, point: PieceSolution, share: Floats) -> Witnesses:
         """Build the distributions that the multipliers at given shares suggest."""
-        if isinstance(self.nearest, NearestFair):
-            return build_witnesses(self.problem, rho, (point.group_share, share), point.w, point.lam, self.nearest)
-        shares, multipliers = (point.group_share, point.rate), (point.w, point.lam)
-        rates = self.rates or BaseRates(self.problem.groups.size, self.problem.labels, 0.0)
-        return build_rates_witnesses(self.problem, rates, rho, shares, multipliers, self.nearest)
+        shares, multipliers = (point.group_share, point.rate if self.rates else share), (point.w, point.lam)
+        return build_witnesses(self.problem, self._rates, rho, shares, multipliers, self.nearest)
 
     @staticmethod
     def _adopt(state: State, radius: Integers, found: Witnesses) -> None:
@@ -263,9 +262,8 @@ class Search:
             reach = 0.3 * reach
         k = fixed_shares(problem, rho, centre).group_share
         plain = np.repeat(problem.ceiling[None], len(rho), axis=0)
-        if isinstance(self.nearest, NearestFair):
-            found = build_witnesses(problem, rho, (k, centre), plain, np.zeros(len(rho)), self.nearest)
-            self._adopt(state, radius, found)
+        found = build_witnesses(problem, self._rates, rho, (k, centre), (plain, np.zeros(len(rho))), self.nearest)
+        self._adopt(state, radius, found)
 
     def proof(self, rho: float, axis: Axis, splits: tuple[Cut | None, ...], leaves: Pieces) -> TiltedProof:
         """Write a tree down, with the lam that makes the bounds of its leaves least, and groups before labels."""

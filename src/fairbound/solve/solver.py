@@ -21,12 +21,11 @@ from fairbound.solve.contradictions import refuse_contradictions
 from fairbound.solve.divergence_search import DivergenceSearch, usual_budget
 from fairbound.solve.loss import loss_answers
 from fairbound.solve.mean_answers import DivergenceMeans
-from fairbound.solve.nearest import NearestFair, nearest_shares
+from fairbound.solve.nearest import NearestFair, nearest_in, nearest_shares
 from fairbound.solve.nearest_product import nearest_product, with_every_share
 from fairbound.solve.orientation import oriented_surrogate
 from fairbound.solve.problem import Problem, problem_of
 from fairbound.solve.proof import Axis
-from fairbound.solve.rates_nearest import NearestRates, nearest_rates
 from fairbound.solve.ratios import attained_ratio
 from fairbound.solve.witness import LEAST_SHARE
 
@@ -55,7 +54,7 @@ class Solver:
     question: Question
     surrogate: Surrogate | None
     problem: Problem
-    nearest: NearestFair | NearestRates
+    nearest: NearestFair
     budget: int
 
     def about(self, objective: Objective) -> Solver:
@@ -141,9 +140,6 @@ class Solver:
     def _means(self) -> DivergenceMeans:
         """The objective under a divergence other than Hellinger's."""
         near = self.nearest
-        if isinstance(near, NearestRates):  # which knows Hellinger balls only
-            message = "base rates within a tolerance do not go with this divergence"
-            raise TypeError(message)
         return DivergenceMeans(
             self.compared, self.question.divergence, near, self._axis, self.question.tol, self.budget
         )
@@ -164,9 +160,6 @@ class Solver:
         if self.question.divergence is HELLINGER:
             found = loss_answers(problem, rates, nearest, rhos, axis, self.question.tol, self.budget)
         else:
-            if isinstance(nearest, NearestRates):
-                message = "base rates within a tolerance do not go with this divergence"
-                raise TypeError(message)
             if axis == "group":
                 problem = problem.transposed
                 nearest = NearestFair(nearest.distance, nearest.label_mass, nearest.group_mass)
@@ -202,7 +195,7 @@ def pose(question: Question) -> Solver:
     problem = problem_of(known, question.shift, question.support, question.empty_cells, *limits)
     refuse_contradictions("group", population.groups, problem.groups)
     refuse_contradictions("label", population.labels, problem.labels)
-    nearest: NearestFair | NearestRates
+    nearest: NearestFair
     if divergence is not HELLINGER:
         nearest = nearest_product(divergence, known.mass, problem.groups, problem.labels)
         if objective is not None:  # means are taken over something
@@ -212,7 +205,7 @@ def pose(question: Question) -> Solver:
         nearest, usual = nearest_shares(known.mass, problem.groups, problem.labels), _usual_budget(problem)
     else:
         rates = allowed_rates(problem, question.condition)
-        nearest = nearest_rates(known.mass, problem.groups, rates, _least_shares(objective))
+        nearest = nearest_in(known.mass, problem.groups, rates, _least_shares(objective))
         usual = _rates_budget(problem) if objective is None else _usual_budget(problem)
     return Solver(question, surrogate, problem, nearest, question.budget or usual)
 

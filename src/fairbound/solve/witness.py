@@ -14,6 +14,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import UNIT, lowered, margin, most_affinity
+from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.problem import Problem
 
@@ -193,17 +194,13 @@ def fill_cells(
     shares: tuple[Floats, Floats, Floats],
     plain: tuple[Floats, Floats],
     multipliers: tuple[Floats, Floats],
-    counted: Floats | None = None,
 ) -> Witnesses:
     """Find good conditional distributions for given group, label and cell masses, inside the ball if that can be.
 
     ``plain`` are those of P; the multipliers are eta (N, S, C) and lam (N,) or, if it differs between cells, (N, S, C).
-    ``counted`` says by how much the cells' means count; products of the shares do without.
     """
-    k, r, mass = shares
-    eta, lam = multipliers
-    if counted is None:
-        counted = mass if problem.parts is None else problem.counted(k, r)
+    mass, (eta, lam) = shares[2], multipliers
+    counted = problem.counted_in(mass)
     # Row 0 keeps P inside the cells; the others are what the multipliers suggest, mixed with row 0 as needed.
     if problem.unseen or problem.lower.places > 1:
         lam = lam if lam.ndim == eta.ndim else lam[:, None, None]
@@ -221,41 +218,59 @@ def fill_cells(
 
 
 def build_witnesses(
-    problem: Problem, rho: Floats, shares: tuple[Floats, Floats], eta: Floats, lam: Floats, nearest: NearestFair
+    problem: Problem,
+    rates: BaseRates,
+    rho: Floats,
+    shares: tuple[Floats, Floats],
+    multipliers: tuple[Floats, Floats],
+    nearest: NearestFair,
 ) -> Witnesses:
-    """Build a Q for each radius from shares and multipliers, and mix it with safer ones until it is inside the ball.
+    """Build a Q for each radius from group shares (N, S), base rates (N, S, C) and the multipliers eta and lam.
 
-    First with the Q of the same cell masses that keeps P inside the cells, then with the nearest distribution of
-    equal base rates. Affinity is concave, so a linear interpolation of it is a safe rule for how much to mix.
-    Shapes: rho (N,), shares (N, S) and (N, C), eta (N, S, C), lam (N,) or, if it differs between cells, (N, S, C).
+    Shares and rates are repaired, and drawn towards those of the nearest distribution until keeping P inside the cells
+    is enough to be in the ball; then as much as possible of what the multipliers suggest is mixed in. The affinity is
+    jointly concave in them (a sum of geometric means), so a linear interpolation of it is a safe rule for how much to
+    mix. Of lam there may be one for each cell. Equal base rates may be given for all groups at once (N, C).
     """
-    need = most_affinity(rho)
+    need, equal = most_affinity(rho), rates.tolerance == 0.0
     least = 0.0 if problem.parts is None else LEAST_SHARE
-    k, r = problem.groups.inside(np.maximum(shares[0], least)), problem.labels.inside(np.maximum(shares[1], least))
     plain = unmoved(problem)
-    near_k, near_r = nearest.group_mass, nearest.label_mass
+
+    def repaired(k: Floats, r: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return shares and rates inside their sets, and the masses of cells."""
+        k, r = problem.groups.inside(k), rates.labels.inside(r) if equal else rates.inside(r)
+        return k, r, k[..., None] * (r[..., None, :] if equal else r)
+
+    def masses(k: Floats, r: Floats, mass: Floats) -> tuple[Floats, Floats, Floats]:
+        return k, r if equal else mass.sum(axis=-2), mass
+
+    k, r = shares
+    near_k, near_r = nearest.group_mass, nearest.label_mass if equal else nearest.rate
+    if equal and r.ndim == 3:
+        r = r.mean(axis=1)
     if min(near_k.min(), near_r.min()) < least:
-        near_k, near_r = (
-            problem.groups.inside(np.maximum(near_k, least)),
-            problem.labels.inside(np.maximum(near_r, least)),
-        )
-    safe = np.append(near_k, near_r)[None]
-    both = np.concatenate([safe, np.concatenate([k, r], axis=1)])
-    pair = both[:, : k.shape[1]], both[:, k.shape[1] :]
-    mass = pair[0][:, :, None] * pair[1][:, None]
-    loss, affinity = measure(problem, mass, *plain, None if problem.parts is None else problem.counted(*pair))
-    near, safest, reach, mass = mass[0], loss[0], affinity[0], mass[1:]
-    if (affinity[1:] < need).any():
-        blend = blend_weight(affinity[1:], reach, need)[:, None]
-        k = problem.groups.inside((1 - blend) * k + blend * near_k)
-        r = problem.labels.inside((1 - blend) * r + blend * near_r)
-        mass = k[:, :, None] * r[:, None]
-    chosen = fill_cells(problem, need, (k, r, mass), plain, (eta, lam))
+        near_k, near_r = np.maximum(near_k, least), np.maximum(near_r, least)
+    near = repaired(near_k, near_r)
+    safest, reach = measure(problem, near[2], *plain, problem.counted_in(near[2]))
+    k, r = np.maximum(k, least), np.maximum(r, least)
+    whole = repaired(k, r)
+    affinity = measure(problem, whole[2], *plain)[1]
+    if (affinity < need).any():
+        blend = blend_weight(affinity, reach, need)[:, None]
+        spread = blend if equal else blend[..., None]
+        whole = repaired((1 - blend) * whole[0] + blend * near_k, (1 - spread) * whole[1] + spread * near_r)
+    chosen = fill_cells(problem, need, masses(*whole), plain, multipliers)
     worse = (chosen.affinity < need) | ((chosen.loss < safest) & (reach >= need))
     if worse.any():
-        safer = Witnesses(near_k, near_r, near, *plain, safest, reach)  # for every radius
-        chosen = chosen.replaced(worse, safer)
+        chosen = chosen.replaced(worse, Witnesses(*masses(*near), *plain, safest, reach))  # one for every radius
     return chosen
+
+
+def nearest_witnesses(problem: Problem, rates: BaseRates, rho: Floats, nearest: NearestFair) -> Witnesses:
+    """Return what is in every ball: the nearest distribution."""
+    k, rate = (np.repeat(part[None], len(rho), axis=0) for part in (nearest.group_mass, nearest.rate))
+    eta = np.repeat(problem.ceiling[None], len(rho), axis=0)
+    return build_witnesses(problem, rates, rho, (k, rate), (eta, np.zeros(len(rho))), nearest)
 
 
 def blend_weight(start: Floats, end: Floats, need: Floats) -> Floats:

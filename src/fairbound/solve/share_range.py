@@ -9,13 +9,14 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import lowered
+from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.limit_terms import solve_limited
 from fairbound.solve.problem import Problem
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows
 from fairbound.solve.shares import MarginalSet, usable
 
 #: How closely the shares that are possible at all are found, and rounds for each trial (it only guides the search).
-HALVINGS, ROUNDS = 20, 20
+HALVINGS, ROUNDS = 40, 20
 
 #: Ends that are closer to each other than this are taken for the same.
 NEARLY = 1e-9
@@ -84,11 +85,12 @@ class ShareRange:
     mu: Floats
 
 
-def share_range(problem: Problem) -> ShareRange:
-    """Find the range; both pairs of ends are rounded outward."""
+def share_range(problem: Problem, last: float) -> ShareRange:
+    """Find the range, which ends at ``last``; both pairs of ends are rounded outward."""
     label, labels = (problem.parts or ((0,),))[0][0], problem.labels
     floors = labels.floors
-    ends = float(floors[label]), 1.0 - max(0.0, float(lowered(floors.sum() - floors[label], labels.size + 4)))
+    others = max(0.0, float(lowered(floors.sum() - floors[label], labels.size + 4)))
+    ends = float(floors[label]), min(last, 1.0 - others)
     mu = np.zeros((2, labels.multipliers))
     if not problem.limited_within:
         return ShareRange(ends, ends, mu)
@@ -102,8 +104,26 @@ def share_range(problem: Problem) -> ShareRange:
     return ShareRange(ends, (inner[0], max(inner)), mu)
 
 
-def _affinity(problem: Problem, share: Floats) -> Floats:
+def possible_shares(
+    problem: Problem, rates: BaseRates, ends: tuple[float, float], near: float, least: Floats
+) -> Floats:
+    """Return about where the shares end that a distribution of so much affinity has, shape (N, 2), by bisection.
+
+    ``near`` is a share that is possible.
+    """
+    tau = np.tile(least, 2)
+    inside, outside = np.full(len(tau), np.clip(near, *ends)), np.repeat(ends, len(least))
+    for _ in range(HALVINGS):
+        middle = 0.5 * (inside + outside)
+        possible = _affinity(problem, rates.tolerance, middle) >= tau
+        inside, outside = np.where(possible, middle, inside), np.where(possible, outside, middle)
+    return outside.reshape(2, -1).T
+
+
+def _affinity(problem: Problem, tolerance: float, share: Floats) -> Floats:
     """Return about the largest affinity of a distribution with these shares of the first part; concave in them."""
+    if tolerance > 0.0:
+        return np.linalg.norm(_closest(problem, tolerance, share).sum(axis=-1), axis=-1)
     first, rest = (np.sqrt(problem.mass[:, list(part)]) for part in problem.parts or ())
     within = np.full((len(share), rest.shape[1]), 1.0 / np.sqrt(rest.shape[1]))
     for _ in range(ROUNDS if rest.shape[1] > 1 else 1):
@@ -113,15 +133,26 @@ def _affinity(problem: Problem, share: Floats) -> Floats:
     return np.linalg.norm(pull, axis=1)
 
 
-def possible_shares(problem: Problem, ends: tuple[float, float], near: float, least: Floats) -> Floats:
-    """Return about where the shares end that a distribution of so much affinity has, shape (N, 2), by bisection.
+def _closest(problem: Problem, tolerance: float, share: Floats) -> Floats:
+    """Return ``sqrt(u p)`` and ``sqrt((1 - u) p)`` of each group, (..., S, 2), at the share u closest to its own in P.
 
-    ``near`` is a share that is possible.
+    Given the least share t of the first label, u lies between t and t plus the tolerance.
     """
-    tau = np.tile(least, 2)
-    inside, outside = np.full(len(tau), near), np.repeat(ends, len(least))
-    for _ in range(HALVINGS):
-        middle = 0.5 * (inside + outside)
-        possible = _affinity(problem, middle) >= tau
-        inside, outside = np.where(possible, middle, inside), np.where(possible, outside, middle)
-    return outside.reshape(2, -1).T
+    mass = problem.mass[:, [part[0] for part in problem.parts or ()]]
+    own = mass[:, 0] / np.maximum(mass.sum(axis=1), 1e-300)
+    u = np.clip(own, share[..., None], np.minimum(share[..., None] + tolerance, 1.0))
+    root: Floats = np.sqrt(np.stack([u, 1.0 - u], axis=-1) * mass)
+    return root
+
+
+def ruled_out(problem: Problem, tolerance: float, share: Floats) -> Floats:
+    """Return multipliers that prove the largest affinity at least shares (...), up to their size; shape (..., S, C).
+
+    With ``c_s`` the best affinity of group s, at its share u, they are ``c_s sqrt(u p)`` and ``c_s sqrt((1 - u) p)``.
+    """
+    root = _closest(problem, tolerance, share)
+    pull = np.empty_like(root)
+    pull[..., [part[0] for part in problem.parts or ()]] = root * root.sum(axis=-1, keepdims=True)
+    pull = np.maximum(pull, 1e-9 * pull.sum(axis=(-1, -2), keepdims=True))
+    found: Floats = pull / pull.sum(axis=(-1, -2), keepdims=True)
+    return found
