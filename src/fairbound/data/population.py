@@ -107,7 +107,7 @@ class Population:
         size = f"{len(self.groups)} groups x {len(self.labels)} labels"
         source = "from moments" if self.rows is None else f"{self.rows} rows"
         what = f"ceiling={self.ceiling:g}" if self.positive is None else f"positive={self.positive!r}"
-        return f"Population({size}, {source}, {self.loss_name}={self.loss:.6f}, {what})"
+        return f"Population({size}, {source}, {wording(self).column}={self.loss:.6f}, {what})"
 
     def _repr_html_(self) -> str:
         """Show the population in a notebook: itself in a line, and the table of its cells."""
@@ -129,7 +129,7 @@ class Population:
         >>> from fairbound import Population
         >>> population = Population.from_predictions([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("aabb"))
         >>> population.selecting()
-        Population(2 groups x 2 labels, 4 rows, selected=0.750000, positive=1)
+        Population(2 groups x 2 labels, 4 rows, selection rate=0.750000, positive=1)
         >>> population.selecting().group_means.tolist()
         [0.5, 1.0]
         """
@@ -169,7 +169,7 @@ class Population:
         --------
         >>> from fairbound import Population
         >>> Population.from_moments([[0.4, 0.2], [0.3, 0.1]], [[0.1, 0.3], [0.1, 0.5]])
-        Population(2 groups x 2 labels, from moments, loss=0.180000, ceiling=1)
+        Population(2 groups x 2 labels, from moments, mean loss=0.180000, ceiling=1)
         """
         top = read_ceiling(ceiling)
         masses, knowledge = read_moments(mass, mean, variance, top)
@@ -219,7 +219,7 @@ class Population:
         --------
         >>> from fairbound import Population
         >>> Population.from_losses([0.1, 0.2, 0.4, 0.9], [0, 1, 0, 1], sensitive_features=["a", "a", "b", "b"])
-        Population(2 groups x 2 labels, 4 rows, loss=0.400000, ceiling=1)
+        Population(2 groups x 2 labels, 4 rows, mean loss=0.400000, ceiling=1)
         """
         losses = numbers("loss", loss)
         if losses.ndim != 1:
@@ -268,7 +268,7 @@ class Population:
         --------
         >>> from fairbound import Population
         >>> Population.from_predictions([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=["a", "a", "b", "b"])
-        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         chosen = find_loss(loss, clip)
         label = encode_labels("y_true", y_true, labels)
@@ -315,7 +315,7 @@ class Population:
         ...     return [int(x > 0.5) for x in X]
         >>> X, y, sex = [0.1, 0.7, 0.8, 0.9], [0, 1, 0, 1], ["f", "f", "m", "m"]
         >>> Population.from_estimator(model, X, y, sensitive_features=sex)
-        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         chosen = find_loss(loss, clip)
         label = encode_labels("y", y)
@@ -374,7 +374,7 @@ class Population:
         >>> from fairbound import Population
         >>> frame = pandas.DataFrame({"sex": list("ffmm"), "income": [0, 1, 0, 1], "predicted": [0, 1, 1, 1]})
         >>> Population.from_frame(frame, label="income", group="sex", prediction="predicted")
-        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         from fairbound.data.frames import count_frame  # noqa: PLC0415 (narwhals is imported only where it is used)
 
