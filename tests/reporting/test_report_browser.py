@@ -154,7 +154,7 @@ def test_choosing_rho_by_keyboard_shows_the_certificates_own_numbers(
         assert texts == {
             "rho": {radius_down(c.rho)},
             "bound": {digits.up(c.bound)},
-            "attained": {digits.down(c.attained)},
+            "attained": {c.texts(digits)[1]},
             "gap": {gap_up(c.gap)},
         }
         assert page.locator("#radii tr.on th").inner_text() == radius_down(c.rho)
@@ -188,7 +188,7 @@ def test_hovering_tells_the_values_and_a_click_chooses(show: Opener, watch: Watc
         assert told == {
             "rho": radius_down(c.rho),
             "bound": Digits(4).up(c.bound),
-            "attained": Digits(4).down(c.attained),
+            "attained": c.texts(Digits(4))[1],
             "gap": gap_up(c.gap),
         }
         page.mouse.click(*at)
@@ -288,7 +288,7 @@ def test_the_page_of_a_sample(show: Opener, watch: Watch, tmp_path: Path) -> Non
     last = curve.certificates[-1]
     assert last is not None
     assert last.surrogate is not None
-    assert set(page.locator('[data-show="attained"]').all_inner_texts()) == {Digits(4).down(last.attained)}
+    assert set(page.locator('[data-show="attained"]').all_inner_texts()) == {last.texts(Digits(4))[1]}
     limits = page.locator('#worst [data-cell="loss"]').all_inner_texts()
     assert limits == [Digits(4).near(m) for m in last.surrogate.population.mean.ravel()]
     assert verify(save(page, tmp_path / "saved.json").read_bytes()).valid

@@ -217,10 +217,8 @@ class Certificate:
         return min(values) if self.lower else max(values)
 
     def texts(self, digits: Digits) -> tuple[str, str]:
-        """Return bound and attained value as texts, rounded to the safe side: a bound away from the truth."""
-        if self.lower:
-            return digits.down(self.bound), digits.up(self.attained)
-        return digits.up(self.bound), digits.down(self.attained)
+        """Return bound and attained value as texts that agree with each other: see :meth:`Digits.pair`."""
+        return digits.pair(self.bound, self.attained, lower=self.lower)
 
     @property
     def gap(self) -> float:

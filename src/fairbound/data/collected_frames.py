@@ -11,14 +11,14 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.cells import Categories, at_least_two, encode, intersect, is_missing, number_names, numbers
 from fairbound.data.columns import Columns
+from fairbound.data.counted import Rows, check_finite
 from fairbound.data.frame_values import check_sums, check_values, count_rows, without_missing
 from fairbound.data.predictions import aligned, by_label
-from fairbound.data.tally import Tally, check_finite, tally_rows
 from fairbound.errors import InputError
 
 
-def tally_collected(frame: nw.DataFrame[Any], columns: Columns) -> Tally:
-    """Count the cells of a frame in memory and summarise their losses."""
+def read_collected(frame: nw.DataFrame[Any], columns: Columns) -> Rows:
+    """Return the rows of a frame in memory."""
     before = count_rows(frame)
     if columns.missing == "drop":
         frame = without_missing(frame, columns)
@@ -34,7 +34,7 @@ def tally_collected(frame: nw.DataFrame[Any], columns: Columns) -> Tally:
         predicted = named[columns.prediction]
         values = aligned(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", predicted)
     weight = None if columns.weight is None else _numbers(frame, columns.weight)
-    return tally_rows(values, labels, groups, weight, columns.ceiling, columns.loss_name, before - len(frame))
+    return Rows(values, labels, groups, weight, before - len(frame))
 
 
 def declared_order(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Iterable[Hashable] | None:

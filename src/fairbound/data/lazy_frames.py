@@ -22,13 +22,13 @@ from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.data.cells import Categories, at_least_two, intersect, number_names
 from fairbound.data.collected_frames import declared_order
 from fairbound.data.columns import Columns
+from fairbound.data.counted import COLLECT, Counted
 from fairbound.data.exact_sums import Cut, careful_cut, guessed_cut
 from fairbound.data.frame_values import check_sums, check_values, count_rows, fetch, missing_in, number, without_missing
 from fairbound.data.lazy_losses import loss_expression
 from fairbound.data.loss_summary import BINS, LossTable, bin_edges, pack
 from fairbound.data.predicted import count_predicted
 from fairbound.data.predictions import aligned
-from fairbound.data.tally import COLLECT, Tally
 from fairbound.errors import InputError, argument
 
 Lazy = nw.LazyFrame[Any]
@@ -38,7 +38,7 @@ Found = nw.DataFrame[Any]
 SPARSE = 1 / 64
 
 
-def tally_lazy(frame: Lazy, columns: Columns) -> Tally:
+def count_lazy(frame: Lazy, columns: Columns) -> Counted:
     """Count the cells of a lazy frame and summarise their losses, inside its engine."""
     excluded = 0
     if columns.missing == "drop":
@@ -60,7 +60,7 @@ def tally_lazy(frame: Lazy, columns: Columns) -> Tally:
         table = predicted.errors
     else:
         predicted, table = None, _table(found, weight, top, groups, labels)
-    return Tally(
+    return Counted(
         groups.names,
         labels.names,
         table,

@@ -11,13 +11,13 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.cells import Categories, check_mass, check_names, encode_labels, numbers
 from fairbound.data.columns import Missing, ProbabilityColumns, read_columns
+from fairbound.data.counted import Counted, check_finite, check_table, count_arrays, read_ceiling
 from fairbound.data.estimators import model_values
 from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.losses import Loss, find_loss
 from fairbound.data.moments import read_moments, read_selection_rate
 from fairbound.data.predicted import Predicted, find_positive, given_rates
 from fairbound.data.predictions import predicted_labels, probabilities
-from fairbound.data.tally import Tally, check_finite, check_table, read_ceiling, tally_arrays
 from fairbound.errors import InputError, argument
 from fairbound.wording.notebook import html_paragraph, html_table
 from fairbound.wording.overview import cell_rows
@@ -107,7 +107,7 @@ class Population:
         size = f"{len(self.groups)} groups x {len(self.labels)} labels"
         source = "from moments" if self.rows is None else f"{self.rows} rows"
         what = f"ceiling={self.ceiling:g}" if self.positive is None else f"positive={self.positive!r}"
-        return f"Population({size}, {source}, {self.loss_name}={self.loss:.6f}, {what})"
+        return f"Population({size}, {source}, {wording(self).column}={self.loss:.6f}, {what})"
 
     def _repr_html_(self) -> str:
         """Show the population in a notebook: itself in a line, and the table of its cells."""
@@ -129,7 +129,7 @@ class Population:
         >>> from fairbound import Population
         >>> population = Population.from_predictions([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("aabb"))
         >>> population.selecting()
-        Population(2 groups x 2 labels, 4 rows, selected=0.750000, positive=1)
+        Population(2 groups x 2 labels, 4 rows, selection rate=0.750000, positive=1)
         >>> population.selecting().group_means.tolist()
         [0.5, 1.0]
         """
@@ -169,7 +169,7 @@ class Population:
         --------
         >>> from fairbound import Population
         >>> Population.from_moments([[0.4, 0.2], [0.3, 0.1]], [[0.1, 0.3], [0.1, 0.5]])
-        Population(2 groups x 2 labels, from moments, loss=0.180000, ceiling=1)
+        Population(2 groups x 2 labels, from moments, mean loss=0.180000, ceiling=1)
         """
         top = read_ceiling(ceiling)
         masses, knowledge = read_moments(mass, mean, variance, top)
@@ -219,17 +219,17 @@ class Population:
         --------
         >>> from fairbound import Population
         >>> Population.from_losses([0.1, 0.2, 0.4, 0.9], [0, 1, 0, 1], sensitive_features=["a", "a", "b", "b"])
-        Population(2 groups x 2 labels, 4 rows, loss=0.400000, ceiling=1)
+        Population(2 groups x 2 labels, 4 rows, mean loss=0.400000, ceiling=1)
         """
         losses = numbers("loss", loss)
         if losses.ndim != 1:
             message = f"{argument('loss')} must have one entry per row, but its shape is {losses.shape}"
             raise InputError(message)
         top = read_ceiling(ceiling)
-        tally = tally_arrays(
+        counted = count_arrays(
             losses, encode_labels("y_true", y_true, labels), sensitive_features, sample_weight, top, loss_name, groups
         )
-        return cls._of(tally, some_absent=(groups is not None, labels is not None))
+        return cls._of(counted, some_absent=(groups is not None, labels is not None))
 
     @classmethod
     def from_predictions(
@@ -268,7 +268,7 @@ class Population:
         --------
         >>> from fairbound import Population
         >>> Population.from_predictions([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=["a", "a", "b", "b"])
-        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         chosen = find_loss(loss, clip)
         label = encode_labels("y_true", y_true, labels)
@@ -278,8 +278,8 @@ class Population:
         else:
             values = chosen.rows(probabilities(y_pred, label.names, len(label.codes)), label.codes)
             check_finite(values, chosen.name)
-        tally = tally_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name, groups)
-        return cls._of(tally, some_absent=(groups is not None, labels is not None))
+        counted = count_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name, groups)
+        return cls._of(counted, some_absent=(groups is not None, labels is not None))
 
     @classmethod
     def from_estimator(
@@ -315,12 +315,12 @@ class Population:
         ...     return [int(x > 0.5) for x in X]
         >>> X, y, sex = [0.1, 0.7, 0.8, 0.9], [0, 1, 0, 1], ["f", "f", "m", "m"]
         >>> Population.from_estimator(model, X, y, sensitive_features=sex)
-        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         chosen = find_loss(loss, clip)
         label = encode_labels("y", y)
         values = model_values(estimator, X, label, chosen)
-        return cls._of(tally_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name))
+        return cls._of(count_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name))
 
     @classmethod
     def from_frame(
@@ -374,9 +374,9 @@ class Population:
         >>> from fairbound import Population
         >>> frame = pandas.DataFrame({"sex": list("ffmm"), "income": [0, 1, 0, 1], "predicted": [0, 1, 1, 1]})
         >>> Population.from_frame(frame, label="income", group="sex", prediction="predicted")
-        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
-        from fairbound.data.frames import tally_frame  # noqa: PLC0415 (narwhals is imported only where it is used)
+        from fairbound.data.frames import count_frame  # noqa: PLC0415 (narwhals is imported only where it is used)
 
         columns = read_columns(
             label=label,
@@ -390,16 +390,21 @@ class Population:
             ceiling=ceiling,
             missing=missing,
         )
-        return cls._of(tally_frame(frame, columns))
+        return cls._of(count_frame(frame, columns))
 
     @classmethod
-    def _of(cls, tally: Tally, *, some_absent: tuple[bool, bool] = (False, False)) -> Population:
+    def _of(cls, counted: Counted, *, some_absent: tuple[bool, bool] = (False, False)) -> Population:
         """Make a population of what was counted; declared groups and labels may be absent."""
-        check_table(tally)
-        names, weight = (tally.groups, tally.labels), tally.table.weight.sum(axis=2)
+        check_table(counted)
+        names, weight = (counted.groups, counted.labels), counted.table.weight.sum(axis=2)
         check_mass(*names, weight, some_absent)
-        population = cls(*names, weight, tally.table, tally.ceiling, tally.rows, tally.loss_name, tally.excluded_rows)
-        return replace(population, weighted=tally.weighted, predicted=tally.predicted)
+        population = cls(*names, weight, counted.table, counted.ceiling, counted.rows, counted.loss_name)
+        return replace(
+            population,
+            excluded_rows=counted.excluded_rows,
+            weighted=counted.weighted,
+            predicted=counted.predicted,
+        )
 
     def describe(self, shift: str) -> str:
         """Say in a sentence what is used of the losses."""
