@@ -23,9 +23,10 @@ from fairbound.data.cells import Categories, at_least_two, intersect, number_nam
 from fairbound.data.collected_frames import declared_order
 from fairbound.data.columns import Columns
 from fairbound.data.counted import COLLECT, Counted
+from fairbound.data.dialects import computed, with_root
 from fairbound.data.exact_sums import Cut, careful_cut, guessed_cut
 from fairbound.data.frame_values import check_sums, check_values, count_rows, fetch, missing_in, number, without_missing
-from fairbound.data.lazy_losses import loss_expression
+from fairbound.data.lazy_losses import loss_columns, with_loss
 from fairbound.data.loss_summary import BINS, LossTable, bin_edges, pack
 from fairbound.data.predicted import count_predicted
 from fairbound.data.predictions import aligned
@@ -83,10 +84,13 @@ def _counted(frame: Lazy, columns: Columns, cut: Cut | None) -> tuple[Found, flo
     """Run the query; return its bins, the loss at which they end, and their weights, if these are sure to be exact."""
     names, keys = _key_expressions(columns)
     parts = {} if cut is None else cut.parts()
-    chosen = frame.select(*keys, _value(frame, columns), *(part.alias(key) for key, part in parts.items()))
+    values = _values(frame, columns)
+    chosen = frame.select(*keys, *(value.alias(key) for key, value in (values | parts).items()))
     if columns.prediction is not None:
         found, top = _count_predictions(frame, columns, chosen, names, cut), columns.ceiling
     else:
+        if columns.loss is None:
+            chosen = with_loss(computed(chosen), columns)
         found, top = _histogram(frame, columns, chosen, names, cut)
     if cut is None:
         return found, top, found["n"].to_numpy().astype(np.float64)
@@ -95,23 +99,24 @@ def _counted(frame: Lazy, columns: Columns, cut: Cut | None) -> tuple[Found, flo
     return found, top, cut.total(found)
 
 
-def _value(frame: Lazy, columns: Columns) -> nw.Expr:
-    """Return what the rows of a cell are told apart by: the predicted label or the loss."""
+def _values(frame: Lazy, columns: Columns) -> dict[str, nw.Expr]:
+    """Return what the rows of a cell are told apart by: the predicted label or the loss, or what that is made of."""
+    if columns.loss is not None:
+        return {"loss": number(columns.loss)}
     if columns.prediction is None:
-        loss = number(columns.loss) if columns.loss is not None else loss_expression(columns, _named(frame, columns))
-        return loss.alias("loss")
+        return loss_columns(columns, _named(frame, columns))
     schema = frame.collect_schema()
     prediction = nw.col(columns.prediction)
     if schema[columns.prediction].is_float() and not schema[columns.label].is_float():
         # One number stands for all that cannot be labels: probabilities given by mistake would be a group each.
         prediction = nw.when(prediction != prediction.floor()).then(nw.lit(0.5)).otherwise(prediction)
-    return prediction.alias("p")
+    return {"p": prediction}
 
 
 def _count_predictions(frame: Lazy, columns: Columns, chosen: Lazy, names: list[str], cut: Cut | None) -> Found:
     """Count the rows of each group, label and predicted label."""
     weights = [] if cut is None else cut.aggregates()
-    found = fetch(chosen.group_by(*names, "p").agg(nw.len().alias("n"), *weights))
+    found = _fetch_counts(frame, columns, chosen.group_by(*names, "p").agg(nw.len().alias("n"), *weights))
     if _incomplete(found, [*names, "p"]):
         check_values(frame, columns)
     return found
@@ -123,19 +128,28 @@ def _histogram(frame: Lazy, columns: Columns, chosen: Lazy, names: list[str], cu
     if not math.isfinite(top):
         largest = fetch(chosen.select(nw.col("loss").max())).item()
         top = float(largest) if largest is not None and 0 < largest < math.inf else 1.0
-    found = _bins(chosen, names, top, cut)
+    found = _fetch_counts(frame, columns, _bins(chosen, names, top, cut))
     largest = _largest(frame, columns, names, found, top)
     if 1e-30 < largest < SPARSE * top:
         top = largest
-        found = _bins(chosen, names, top, cut)
+        found = fetch(_bins(chosen, names, top, cut))
     return found, top
+
+
+def _fetch_counts(frame: Lazy, columns: Columns, query: Lazy) -> Found:
+    """Run the query; if the engine fails, look first for values that it may have failed at."""
+    try:
+        return fetch(query)
+    except InputError:
+        check_values(frame, columns)
+        raise
 
 
 def _named(frame: Lazy, columns: Columns) -> dict[Hashable, str]:
     """Return the column of each label; the labels are looked up only if their order matters."""
     if not columns.by_place:
         return columns.probability
-    labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())
+    labels = _distinct(frame, columns.label)
     if not len(labels) or _incomplete(labels, ["y"]):
         check_values(frame, columns)
     found = number_names(labels["y"].to_list(), declared_order(frame, columns.label))
@@ -143,34 +157,25 @@ def _named(frame: Lazy, columns: Columns) -> dict[Hashable, str]:
     return columns.named(found.names)
 
 
-def _bins(chosen: Lazy, names: list[str], top: float, cut: Cut | None) -> Found:
-    """Run the query. Bin k holds the losses from ``top (1 - (k/B)^2)`` to ``top (1 - ((k-1)/B)^2)``, as for arrays."""
+def _distinct(frame: Lazy, name: str) -> Found:
+    """Return the distinct values of a column. Ibis does not know ``unique`` in Polars, but it can count."""
+    return fetch(frame.select(nw.col(name).alias("y")).group_by("y").agg(nw.len().alias("n")))
+
+
+def _bins(chosen: Lazy, names: list[str], top: float, cut: Cut | None) -> Lazy:
+    """Return the query. Bin k holds losses from ``top (1 - (k/B)^2)`` to ``top (1 - ((k-1)/B)^2)``, as for arrays."""
     scale = top / BINS**2
     loss, k = nw.col("loss"), nw.col("k")
     above = loss - (top - scale * (k * k))
-    binned = _with_bin(chosen, top).with_columns(above=above if cut is None else above * nw.col("w"))
-    return fetch(
-        binned.group_by(*names, "k").agg(
-            nw.len().alias("n"),
-            nw.col("above").sum(),
-            loss.min().alias("least"),
-            loss.max().alias("most"),
-            *([] if cut is None else cut.aggregates()),
-        )
+    binned = with_root(chosen, "k", (top - loss) * (1.0 / scale))  # anything for losses above the top: _largest sees
+    binned = computed(binned.with_columns(above=above if cut is None else above * nw.col("w")))
+    return binned.group_by(*names, "k").agg(
+        nw.len().alias("n"),
+        nw.col("above").sum(),
+        loss.min().alias("least"),
+        loss.max().alias("most"),
+        *([] if cut is None else cut.aggregates()),
     )
-
-
-def _with_bin(chosen: Lazy, top: float) -> Lazy:
-    """Add the number k of the bin, whatever it is for losses above the top: these are seen in the largest loss."""
-    inverse = 1.0 / (top / BINS**2)
-    if not chosen.implementation.is_duckdb():
-        return chosen.with_columns(k=((top - nw.col("loss")) * inverse).sqrt().ceil())
-    # The root of DuckDB fails for negative numbers. Narwhals tells the cases apart, which takes a tenth of the time.
-    duckdb = nw.get_native_namespace(chosen)
-    constant, call = duckdb.ConstantExpression, duckdb.FunctionExpression
-    distance = call("abs", constant(top) - duckdb.ColumnExpression("loss"))
-    k = call("ceil", call("sqrt", distance * constant(inverse)))
-    return nw.from_native(chosen.to_native().select(duckdb.StarExpression(), k.alias("k")))
 
 
 def _largest(frame: Lazy, columns: Columns, names: list[str], found: Found, top: float) -> float:
@@ -186,7 +191,7 @@ def _largest(frame: Lazy, columns: Columns, names: list[str], found: Found, top:
 def _explain(frame: Lazy, columns: Columns) -> None:
     """Say what is wrong with the values."""
     check_values(frame, columns)
-    labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())["y"].to_list()
+    labels = _distinct(frame, columns.label)["y"].to_list()
     if columns.probability:
         columns.named(number_names(labels).names)
     check_sums(frame, columns)
