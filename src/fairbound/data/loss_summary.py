@@ -23,6 +23,13 @@ BINS, MOST_BINS, LEAST_BINS = 4096, 2**18, 16
 #: Rows are binned in blocks of this many.
 BLOCK = 2**15
 
+#: Below two to this power all whole numbers are exact in double precision.
+DIGITS = 53
+#: Powers of two up to this, and the inverses, are far from the ends of double precision, sums included.
+EXPONENTS = 900
+#: Into so many whole numbers values are cut at most; sorting is faster then.
+MOST_PARTS = 6
+
 
 @dataclass(frozen=True)
 class MeanOnly:
@@ -260,13 +267,20 @@ def _binned(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
     rows = np.zeros(bins, dtype=np.int64)
     below, above = np.zeros((2, bins))
     sample, several = np.full(bins, np.nan), np.zeros(bins, dtype=bool)  # one loss of each bin; whether it has others
+    size = 0 if weight is None else len(loss)
+    places, weighted = np.empty(size, dtype=np.int64), np.empty((2, size))
     for start in range(0, len(loss), BLOCK):
-        part = loss[start : start + BLOCK]
+        block = slice(start, start + BLOCK)
+        part = loss[block]
         place = places_of(part, edges)
         rows += np.bincount(place, minlength=bins)
         # Shares from distances to the edges, not from the mean: their rounding errors stay small in narrow bins too.
-        below += np.bincount(place, edges[place + 1] - part, bins)
-        above += np.bincount(place, part - edges[place], bins)
+        under, over = edges[place + 1] - part, part - edges[place]
+        if weight is None:
+            below += np.bincount(place, under, bins)
+            above += np.bincount(place, over, bins)
+        else:
+            places[block], weighted[0, block], weighted[1, block] = place, under * weight[block], over * weight[block]
         undecided = np.flatnonzero(~several[place])
         place, part = place[undecided], part[undecided]
         first = np.isnan(sample[place])
@@ -274,10 +288,7 @@ def _binned(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
         several[place[part != sample[place]]] = True
     mass = rows.astype(np.float64)
     if weight is not None:
-        places = places_of(loss, edges)
-        mass = exact_sums(places, weight, rows)
-        below = exact_sums(places, (edges[places + 1] - loss) * weight, rows)
-        above = exact_sums(places, (loss - edges[places]) * weight, rows)
+        mass, below, above = (exact_sums(places, values, rows) for values in (weight, *weighted))
     used = mass > 0
     low, high = np.where(several, edges[:-1], sample), np.where(several, edges[1:], sample)
     whole = np.where(several & used, mass * (high - low), 1.0)
@@ -296,10 +307,32 @@ def places_of(loss: Floats, edges: Floats) -> Integers:
 
 
 def exact_sums(bins: Integers, values: Floats, rows: Integers) -> Floats:
-    """Add up the values in each bin, rounding once: plain sums of many weights drift beyond what bounds allow for."""
-    order = np.argsort(bins.astype(np.int16 if len(rows) < 2**15 else np.int64), kind="stable")
-    parts = np.split(values[order], np.cumsum(rows)[:-1])
-    return np.array([math.fsum(part) for part in parts])
+    """Add up the values in each bin, rounding once: plain sums of many weights drift beyond what bounds allow for.
+
+    The values, which are not negative, are cut into whole numbers so small that all sums of them are exact, in any
+    order. Values of too different sizes would need too many: these are sorted by bin, and added up one by one.
+    """
+    most = float(values.max(initial=0.0))
+    if not most:
+        return np.zeros(len(rows))
+    least = float(values.min()) or float(values.min(where=values > 0, initial=most))
+    top, last = math.frexp(most)[1], math.frexp(least)[1] - DIGITS
+    bits = DIGITS - int(rows.max()).bit_length()
+    parts = -(-(top - last) // bits)
+    if parts > MOST_PARTS or not -EXPONENTS < top - parts * bits <= top < EXPONENTS:
+        order = np.argsort(bins.astype(np.int16 if len(rows) < 2**15 else np.int64), kind="stable")
+        return np.array([math.fsum(part) for part in np.split(values[order], np.cumsum(rows)[:-1])])
+    sums = np.zeros((parts, len(rows)))
+    for start in range(0, len(values), BLOCK):
+        block = slice(start, start + BLOCK)
+        rest = values[block] * 2.0**-top
+        for part in range(parts):
+            rest *= 2.0**bits
+            whole = np.floor(rest)
+            rest -= whole
+            sums[part] += np.bincount(bins[block], whole, len(rows))
+    units = top - bits * np.arange(1, parts + 1)
+    return np.array([math.fsum(terms) for terms in np.ldexp(sums, units[:, None]).T.tolist()])
 
 
 Knowledge = MeanOnly | MeanAndVariance | LossTable

@@ -335,7 +335,8 @@ def _check_hoeffding(sample: _Sample) -> list[str]:
     what = "mean loss" if only_means else "mean and variance of the loss"
     return [
         f"the confidence region 'hoeffding' at confidence {sample.confidence!r}: limits of mass and {what} in "
-        f"{len(rows)} cells, recomputed from {sum(rows)} rows"
+        f"{len(rows)} cells, recomputed from {sum(rows)} rows",
+        "not the usual region (sphere): it is valid only if it was chosen without looking at the rows",
     ]
 
 
