@@ -19,7 +19,7 @@ import narwhals as nw
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
-from fairbound.data.cells import Categories, at_least_two, intersect, number_names
+from fairbound.data.cells import Categories, at_least_two, number_names
 from fairbound.data.collected_frames import declared_order
 from fairbound.data.columns import Columns
 from fairbound.data.counted import COLLECT, Counted
@@ -28,7 +28,6 @@ from fairbound.data.frame_values import check_sums, check_values, count_rows, fe
 from fairbound.data.lazy_losses import loss_expression
 from fairbound.data.loss_summary import BINS, MOST_BINS, LossTable, bin_edges, bins_for, pack
 from fairbound.data.predicted import count_predicted
-from fairbound.data.predictions import aligned
 from fairbound.errors import InputError, argument
 
 Lazy = nw.LazyFrame[Any]
@@ -58,8 +57,7 @@ def count_lazy(frame: Lazy, columns: Columns) -> Counted:
     labels, groups = _names(frame, columns, found)
     if columns.prediction is not None:
         named = number_names(found["p"].to_list(), declared_order(frame, str(columns.prediction)))
-        codes = aligned(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", named)
-        predicted = count_predicted(codes, labels, groups, weight)
+        predicted = count_predicted(columns.align(labels, named), labels, groups, weight)
         table = predicted.errors
     else:
         predicted, table = None, _table(found, weight, bin_edges(top, bins), groups, labels)
@@ -76,7 +74,7 @@ def count_lazy(frame: Lazy, columns: Columns) -> Counted:
     )
 
 
-def _key_expressions(columns: Columns) -> tuple[list[str], list[nw.Expr]]:
+def key_expressions(columns: Columns) -> tuple[list[str], list[nw.Expr]]:
     """Return names of our own for the columns of groups and label, and what they hold."""
     keys = {"y": columns.label} | {f"g{i}": name for i, name in enumerate(columns.groups)}
     return list(keys), [nw.col(name).alias(key) for key, name in keys.items()]
@@ -84,9 +82,9 @@ def _key_expressions(columns: Columns) -> tuple[list[str], list[nw.Expr]]:
 
 def _counted(frame: Lazy, columns: Columns, cut: Cut | None) -> tuple[Found, float, int, Floats | None]:
     """Run the query; return its bins, where they end, how many there are, and their weights, if sure to be exact."""
-    names, keys = _key_expressions(columns)
+    names, keys = key_expressions(columns)
     parts = {} if cut is None else cut.parts()
-    chosen = frame.select(*keys, _value(frame, columns), *(part.alias(key) for key, part in parts.items()))
+    chosen = frame.select(*keys, value_expression(frame, columns), *(part.alias(key) for key, part in parts.items()))
     if columns.prediction is not None:
         found, top, bins = _count_predictions(frame, columns, chosen, names, cut), columns.ceiling, BINS
     else:
@@ -98,7 +96,7 @@ def _counted(frame: Lazy, columns: Columns, cut: Cut | None) -> tuple[Found, flo
     return found, top, bins, cut.total(found)
 
 
-def _value(frame: Lazy, columns: Columns) -> nw.Expr:
+def value_expression(frame: Lazy, columns: Columns) -> nw.Expr:
     """Return what the rows of a cell are told apart by: the predicted label or the loss."""
     if columns.prediction is None:
         loss = number(columns.loss) if columns.loss is not None else loss_expression(columns, _named(frame, columns))
@@ -115,7 +113,7 @@ def _count_predictions(frame: Lazy, columns: Columns, chosen: Lazy, names: list[
     """Count the rows of each group, label and predicted label."""
     weights = [] if cut is None else cut.aggregates()
     found = fetch(chosen.group_by(*names, "p").agg(nw.len().alias("n"), *weights))
-    if _incomplete(found, [*names, "p"]):
+    if incomplete(found, [*names, "p"]):
         check_values(frame, columns)
     return found
 
@@ -148,8 +146,10 @@ def _named(frame: Lazy, columns: Columns) -> dict[Hashable, str]:
     """Return the column of each label; the labels are looked up only if their order matters."""
     if not columns.by_place:
         return columns.probability
+    if columns.all_labels is not None:
+        return columns.named(columns.all_labels)
     labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())
-    if not len(labels) or _incomplete(labels, ["y"]):
+    if not len(labels) or incomplete(labels, ["y"]):
         check_values(frame, columns)
     found = number_names(labels["y"].to_list(), declared_order(frame, columns.label))
     at_least_two(f"column {columns.label!r}", "label", found)
@@ -161,7 +161,7 @@ def _bins(chosen: Lazy, names: list[str], top: float, bins: int, cut: Cut | None
     scale = top / bins**2
     loss, k = nw.col("loss"), nw.col("k")
     above = loss - (top - scale * (k * k))
-    binned = _with_bin(chosen, top, bins).with_columns(above=above if cut is None else above * nw.col("w"))
+    binned = with_bin(chosen, top, bins).with_columns(above=above if cut is None else above * nw.col("w"))
     found = binned.group_by(*names, "k").agg(
         nw.len().alias("n"),
         nw.col("above").sum(),
@@ -172,7 +172,7 @@ def _bins(chosen: Lazy, names: list[str], top: float, bins: int, cut: Cut | None
     return fetch(found if most is None else found.head(most))
 
 
-def _with_bin(chosen: Lazy, top: float, bins: int) -> Lazy:
+def with_bin(chosen: Lazy, top: float, bins: int) -> Lazy:
     """Add the number k of the bin, whatever it is for losses above the top: these are seen in the largest loss."""
     inverse = 1.0 / (top / bins**2)
     if not chosen.implementation.is_duckdb():
@@ -187,15 +187,15 @@ def _with_bin(chosen: Lazy, top: float, bins: int) -> Lazy:
 
 def _largest(frame: Lazy, columns: Columns, names: list[str], found: Found, top: float) -> float:
     """Return the largest loss; refuse what cannot be binned, after finding out what it is."""
-    if not len(found) or _incomplete(found, [*names, "k"]):
-        _explain(frame, columns)
+    if not len(found) or incomplete(found, [*names, "k"]):
+        explain(frame, columns)
     least, most = found["least"].to_numpy(), found["most"].to_numpy()
     if not ((least >= 0) & (most <= top)).all():
-        _explain(frame, columns)
+        explain(frame, columns)
     return float(most.max())
 
 
-def _explain(frame: Lazy, columns: Columns) -> None:
+def explain(frame: Lazy, columns: Columns) -> None:
     """Say what is wrong with the values."""
     check_values(frame, columns)
     labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())["y"].to_list()
@@ -209,25 +209,21 @@ def _explain(frame: Lazy, columns: Columns) -> None:
     raise InputError(message)
 
 
-def _incomplete(found: Found, keys: list[str]) -> bool:
+def incomplete(found: Found, keys: list[str]) -> bool:
     """Whether a row lacks a value: engines give such rows a group of their own."""
     return any(found.select(missing_in(found, key).any() for key in keys).row(0))
 
 
 def _names(frame: Lazy, columns: Columns, found: Found) -> tuple[Categories, Categories]:
     """Number labels and groups."""
-    labels = number_names(found["y"].to_list(), declared_order(frame, columns.label))
-    at_least_two(f"column {columns.label!r}", "label", labels)
+    labels = columns.number_labels(number_names(found["y"].to_list(), declared_order(frame, columns.label)))
     if columns.probability:
         columns.named(labels.names)
-    groups = intersect(
-        [
-            number_names(found[f"g{index}"].to_list(), declared_order(frame, name))
-            for index, name in enumerate(columns.groups)
-        ]
-    )
-    at_least_two(f"column {' and '.join(map(repr, columns.groups))}", "group", groups)
-    return labels, groups
+    found_groups = [
+        number_names(found[f"g{index}"].to_list(), declared_order(frame, name))
+        for index, name in enumerate(columns.groups)
+    ]
+    return labels, columns.number_groups(found_groups)
 
 
 def _table(found: Found, weight: Floats, edges: Floats, groups: Categories, labels: Categories) -> LossTable:
