@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from fairbound.data.counted import read_ceiling
 from fairbound.data.losses import LOSSES, ZERO_ONE, Loss, RowLosses, find_loss
-from fairbound.data.tally import read_ceiling
 from fairbound.errors import InputError, argument, either, given, listed
 
 Missing = Literal["refuse", "drop"]

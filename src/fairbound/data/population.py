@@ -11,13 +11,13 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.cells import Categories, check_mass, check_names, encode_labels, numbers
 from fairbound.data.columns import Missing, ProbabilityColumns, read_columns
+from fairbound.data.counted import Counted, check_finite, check_table, count_arrays, read_ceiling
 from fairbound.data.estimators import model_values
 from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.losses import Loss, find_loss
 from fairbound.data.moments import read_moments, read_selection_rate
 from fairbound.data.predicted import Predicted, find_positive, given_rates
 from fairbound.data.predictions import predicted_labels, probabilities
-from fairbound.data.tally import Tally, check_finite, check_table, read_ceiling, tally_arrays
 from fairbound.errors import InputError, argument
 from fairbound.wording.notebook import html_paragraph, html_table
 from fairbound.wording.overview import cell_rows
@@ -226,10 +226,10 @@ class Population:
             message = f"{argument('loss')} must have one entry per row, but its shape is {losses.shape}"
             raise InputError(message)
         top = read_ceiling(ceiling)
-        tally = tally_arrays(
+        counted = count_arrays(
             losses, encode_labels("y_true", y_true, labels), sensitive_features, sample_weight, top, loss_name, groups
         )
-        return cls._of(tally, some_absent=(groups is not None, labels is not None))
+        return cls._of(counted, some_absent=(groups is not None, labels is not None))
 
     @classmethod
     def from_predictions(
@@ -278,8 +278,8 @@ class Population:
         else:
             values = chosen.rows(probabilities(y_pred, label.names, len(label.codes)), label.codes)
             check_finite(values, chosen.name)
-        tally = tally_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name, groups)
-        return cls._of(tally, some_absent=(groups is not None, labels is not None))
+        counted = count_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name, groups)
+        return cls._of(counted, some_absent=(groups is not None, labels is not None))
 
     @classmethod
     def from_estimator(
@@ -320,7 +320,7 @@ class Population:
         chosen = find_loss(loss, clip)
         label = encode_labels("y", y)
         values = model_values(estimator, X, label, chosen)
-        return cls._of(tally_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name))
+        return cls._of(count_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name))
 
     @classmethod
     def from_frame(
@@ -376,7 +376,7 @@ class Population:
         >>> Population.from_frame(frame, label="income", group="sex", prediction="predicted")
         Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
-        from fairbound.data.frames import tally_frame  # noqa: PLC0415 (narwhals is imported only where it is used)
+        from fairbound.data.frames import count_frame  # noqa: PLC0415 (narwhals is imported only where it is used)
 
         columns = read_columns(
             label=label,
@@ -390,16 +390,21 @@ class Population:
             ceiling=ceiling,
             missing=missing,
         )
-        return cls._of(tally_frame(frame, columns))
+        return cls._of(count_frame(frame, columns))
 
     @classmethod
-    def _of(cls, tally: Tally, *, some_absent: tuple[bool, bool] = (False, False)) -> Population:
+    def _of(cls, counted: Counted, *, some_absent: tuple[bool, bool] = (False, False)) -> Population:
         """Make a population of what was counted; declared groups and labels may be absent."""
-        check_table(tally)
-        names, weight = (tally.groups, tally.labels), tally.table.weight.sum(axis=2)
+        check_table(counted)
+        names, weight = (counted.groups, counted.labels), counted.table.weight.sum(axis=2)
         check_mass(*names, weight, some_absent)
-        population = cls(*names, weight, tally.table, tally.ceiling, tally.rows, tally.loss_name, tally.excluded_rows)
-        return replace(population, weighted=tally.weighted, predicted=tally.predicted)
+        population = cls(*names, weight, counted.table, counted.ceiling, counted.rows, counted.loss_name)
+        return replace(
+            population,
+            excluded_rows=counted.excluded_rows,
+            weighted=counted.weighted,
+            predicted=counted.predicted,
+        )
 
     def describe(self, shift: str) -> str:
         """Say in a sentence what is used of the losses."""

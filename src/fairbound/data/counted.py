@@ -1,4 +1,4 @@
-"""The tally of a table: what all ways of reading rows end in."""
+"""Rows that were read, and what counting their cells gives: what all ways of reading rows end in."""
 
 from __future__ import annotations
 
@@ -31,7 +31,21 @@ COLLECT = either("collect the frame first", "save the table as CSV")
 
 
 @dataclass(frozen=True)
-class Tally:
+class Rows:
+    """Rows as numbers: of each row its loss or its predicted label, its label, its group and its weight.
+
+    Predicted labels are numbered with the true ones first. ``excluded`` rows were left out.
+    """
+
+    values: Floats | Categories
+    labels: Categories
+    groups: Categories
+    weight: Floats | None
+    excluded: int = 0
+
+
+@dataclass(frozen=True)
+class Counted:
     """The names of groups and labels, the losses of their cells, and how many rows went in or were left out."""
 
     groups: tuple[Hashable, ...]
@@ -45,19 +59,9 @@ class Tally:
     predicted: Predicted | None = None
 
 
-def tally_rows(
-    values: Floats | Categories,
-    labels: Categories,
-    groups: Categories,
-    weight: Floats | None,
-    ceiling: float,
-    loss_name: str,
-    excluded_rows: int = 0,
-) -> Tally:
-    """Count the cells of rows and summarise what is known of each row: its loss, or its predicted label.
-
-    Predicted labels are numbered with the true ones first; their loss is 1 where they are wrong.
-    """
+def count_cells(rows: Rows, ceiling: float, loss_name: str) -> Counted:
+    """Count the cells of rows and summarise their losses; that of a predicted label is 1 where it is wrong."""
+    values, labels, groups, weight = rows.values, rows.labels, rows.groups, rows.weight
     predicted = None
     if isinstance(values, Categories):
         predicted = count_predicted(values, labels, groups, weight)
@@ -66,11 +70,11 @@ def tally_rows(
         check_losses(values, ceiling, loss_name)
         shape = len(groups.names), len(labels.names)
         table = tabulate(values, groups.codes * shape[1] + labels.codes, weight, shape, ceiling)
-    rows, weighted = len(labels.codes), weight is not None
-    return Tally(groups.names, labels.names, table, ceiling, rows, loss_name, excluded_rows, weighted, predicted)
+    size, weighted = len(labels.codes), weight is not None
+    return Counted(groups.names, labels.names, table, ceiling, size, loss_name, rows.excluded, weighted, predicted)
 
 
-def tally_arrays(
+def count_arrays(
     values: Floats | Categories,
     labels: Categories,
     sensitive_features: Any,
@@ -78,14 +82,14 @@ def tally_arrays(
     ceiling: float,
     loss_name: str,
     groups: Sequence[Hashable] | None = None,
-) -> Tally:
+) -> Counted:
     """Read the group and the weight of each row, and do the same."""
     group = encode_groups("sensitive_features", sensitive_features, groups)
     rows = len(values.codes) if isinstance(values, Categories) else len(values)
     what = "y_pred" if isinstance(values, Categories) else "loss"
     same_length(**{what: rows, "y_true": len(labels.codes), "sensitive_features": len(group.codes)})
     weight = None if sample_weight is None else weights("sample_weight", sample_weight, rows)
-    return tally_rows(values, labels, group, weight, ceiling, loss_name)
+    return count_cells(Rows(values, labels, group, weight), ceiling, loss_name)
 
 
 def read_ceiling(value: object) -> float:
@@ -122,9 +126,9 @@ def check_losses(losses: Floats, top: float, loss_name: str) -> None:
         raise InputError(message)
 
 
-def check_table(tally: Tally) -> None:
+def check_table(counted: Counted) -> None:
     """Refuse the same in what was counted without looking at the rows one by one, and ceilings that a name denies."""
-    table, top, name = tally.table, tally.ceiling, tally.loss_name
+    table, top, name = counted.table, counted.ceiling, counted.loss_name
     nominal = 1.0 if name in TWO_VALUED else LOSSES[name].ceiling if name in LOSSES else math.inf
     if top > nominal or (name in TWO_VALUED and top != nominal):
         which = "is 0 or 1" if name in TWO_VALUED else f"is at most {nominal:g}"

@@ -1,4 +1,4 @@
-"""From the rows of a CSV file to the tally of its cells."""
+"""From the columns of a CSV file to rows as numbers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.data.cells import Categories, at_least_two, intersect, number_names
 from fairbound.data.columns import Columns
+from fairbound.data.counted import Rows, check_finite
 from fairbound.data.csv_file import CsvFile, CsvTable, typed
 from fairbound.data.frame_values import SUM_TOLERANCE, check_range
 from fairbound.data.predictions import aligned, by_label
-from fairbound.data.tally import Tally, check_finite, tally_rows
 from fairbound.errors import InputError, given
 
 
-def tally_csv(file: CsvFile, columns: Columns) -> Tally:
-    """Count the cells of a CSV file and summarise their losses."""
+def read_csv(file: CsvFile, columns: Columns) -> Rows:
+    """Return the rows of a CSV file as numbers."""
     table = file.read(columns)
     kept = _complete(table, columns, file.missing)
     compared = [columns.label, *([columns.prediction] if columns.prediction is not None else [])]
@@ -36,8 +36,7 @@ def tally_csv(file: CsvFile, columns: Columns) -> Tally:
         else aligned(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", names[1])
     )
     weight = None if columns.weight is None else numbers[columns.weight]
-    excluded = table.rows - int(kept.sum())
-    return tally_rows(values, labels, groups, weight, columns.ceiling, columns.loss_name, excluded)
+    return Rows(values, labels, groups, weight, table.rows - int(kept.sum()))
 
 
 def _complete(table: CsvTable, columns: Columns, missing: frozenset[str]) -> Booleans:
