@@ -326,8 +326,8 @@ def test_names_of_different_types_are_not_taken_for_one() -> None:
 
 def test_predicted_labels_of_different_types_are_not_taken_for_one() -> None:
     frame = rows().assign(income=lambda f: (f["income"] == "yes").astype(int))
-    parts = [frame[:200].assign(predicted=1), frame[200:].assign(predicted=1.0)]
-    with pytest.raises(InputError, match=r"predicted label 1(\.0)? has different types") as error:
+    parts = [frame[:200].assign(predicted=7), frame[200:].assign(predicted=7.0)]
+    with pytest.raises(InputError, match=r"predicted label 7(\.0)? has different types") as error:
         tally(parts[0], prediction="predicted") + tally(parts[1], prediction="predicted")
     assert_one_line(error)
 

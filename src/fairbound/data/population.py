@@ -416,7 +416,7 @@ class Population:
         >>> from fairbound import Population, Tally
         >>> frame = pandas.DataFrame({"sex": list("ffmm"), "income": [0, 1, 0, 1], "predicted": [0, 1, 1, 1]})
         >>> Population.from_tally(Tally.count(frame, label="income", group="sex", prediction="predicted"))
-        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         check_tally(tally)
         return cls._of(tally.counted(), some_absent=(tally.plan.groups is not None, tally.plan.labels is not None))
@@ -446,9 +446,9 @@ class Population:
         >>> from fairbound import Population
         >>> sex, income, predicted = "ffmm", [0, 1, 0, 1], [0, 1, 1, 1]
         >>> Population.from_counts(Counter(zip(sex, income, predicted)))
-        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         >>> Population.from_counts([[[50, 10], [5, 35]], [[30, 10], [20, 40]]], groups=["f", "m"])
-        Population(2 groups x 2 labels, 200 rows, zero_one=0.225000, ceiling=1)
+        Population(2 groups x 2 labels, 200 rows, error rate=0.225000, ceiling=1)
         """
         tally = tally_of_counts(counts, groups, labels)
         named = not isinstance(counts, Mapping) or None

@@ -50,7 +50,7 @@ class Tally:
     >>> tallies[0] + tallies[1]
     Tally(6 rows in 2 parts, zero_one)
     >>> Population.from_tally(tallies[0] + tallies[1])
-    Population(2 groups x 2 labels, 6 rows, zero_one=0.333333, ceiling=1)
+    Population(2 groups x 2 labels, 6 rows, error rate=0.333333, ceiling=1)
     """
 
     plan: Plan
