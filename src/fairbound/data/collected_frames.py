@@ -11,9 +11,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.data.cells import (
     Categories,
-    at_least_two,
     encode,
-    intersect,
     is_missing,
     number_codes,
     number_names,
@@ -22,7 +20,7 @@ from fairbound.data.cells import (
 from fairbound.data.columns import Columns
 from fairbound.data.counted import Rows, check_finite
 from fairbound.data.frame_values import check_sums, check_values, count_rows, without_missing
-from fairbound.data.predictions import aligned, by_label
+from fairbound.data.predictions import by_label
 from fairbound.errors import InputError
 
 
@@ -33,15 +31,13 @@ def read_collected(frame: nw.DataFrame[Any], columns: Columns) -> Rows:
         frame = without_missing(frame, columns)
     check_values(frame, columns, only_numbers=True)
     named = {name: _encoded(frame, columns, name) for name in columns.keys}
-    labels = named[columns.label]
-    at_least_two(f"column {columns.label!r}", "label", labels)
-    groups = intersect([named[name] for name in columns.groups])
-    at_least_two(f"column {' and '.join(map(repr, columns.groups))}", "group", groups)
+    labels = columns.number_labels(named[columns.label])
+    groups = columns.number_groups([named[name] for name in columns.groups])
     if columns.prediction is None:
         values: Floats | Categories = _losses(frame, columns, labels)
     else:
         predicted = named[columns.prediction]
-        values = aligned(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", predicted)
+        values = columns.align(labels, predicted)
     weight = None if columns.weight is None else _numbers(frame, columns.weight)
     return Rows(values, labels, groups, weight, before - len(frame))
 
