@@ -82,8 +82,12 @@ HARD = Population.from_moments(
     [[0.63652, 0.13096], [0.00647, 0.22605]], [[0.72238, 0.14747], [0.28087, 0.73071]], groups=["a", "b"]
 )
 
-#: Three labels: limits reach into the pieces, which need omega.
+#: Three labels: limits reach into the pieces, which need omega; in another one base rates may differ.
 SQUARE = random_population(np.random.default_rng(0), 3, 3)
+OTHER_SQUARE = random_population(np.random.default_rng(5), 3, 3)
+
+#: More labels than groups: the shares of groups are searched.
+WIDE = random_population(np.random.default_rng(1), 2, 3)
 
 POPULATIONS: dict[str, Callable[[], Population]] = {
     "moments": lambda: Population.from_moments(P, E),
@@ -92,12 +96,15 @@ POPULATIONS: dict[str, Callable[[], Population]] = {
     "graded": _graded,
     "hard": lambda: HARD,
     "square": lambda: SQUARE,
+    "other square": lambda: OTHER_SQUARE,
+    "wide": lambda: WIDE,
 }
 
 #: Limits on shares that bind: on both sides, on the shares of one group and label each, and of three labels.
 LIMITS: dict[str, Any] = {"min_group_mass": 0.35, "label_limits": {0: (0.1, 0.6)}}
 INTERVALS: dict[str, Any] = {"group_limits": {0: (0.4, 0.6)}, "label_limits": {1: (0.1, 0.3)}}
 SQUARE_LIMITS: dict[str, Any] = {"label_limits": {0: (0.2, 0.3), 1: (0.3, 0.5)}, "min_group_mass": 0.2}
+WIDE_LIMITS: dict[str, Any] = {"label_limits": {0: (0.2, 0.3), 1: (0.3, 0.5)}, "group_limits": {0: (0.4, 0.6)}}
 
 #: Whether base rates are equal, nearly equal, or any.
 CONDITIONS: dict[str, Any] = {"equal": {}, "near": {"base_rate_tolerance": 0.05}, "any": {"fair": False}}
@@ -149,7 +156,11 @@ def _questions() -> Iterator[tuple[str, str, dict[str, Any]]]:
     near = {"shift": "sensitive", "rho": 0.5, "tol": 1e-4, **CONDITIONS["near"]}
     yield "several pieces, near base rates", "hard", near
     square = {"shift": "sensitive", "tol": 1e-2, "budget": None, **SQUARE_LIMITS}
-    yield "pieces with limits", "square", {"rho": radius(SQUARE, 0.2, **SQUARE_LIMITS), **square}
+    yield "one leaf with limits", "square", {"rho": radius(SQUARE, 0.2, **SQUARE_LIMITS), **square}
+    yield "pieces with limits", "square", {"rho": radius(SQUARE, 0.3, **SQUARE_LIMITS), **square}
+    yield "limits, groups searched", "wide", {"rho": radius(WIDE, 0.2, **WIDE_LIMITS), **CLOSE, **WIDE_LIMITS}
+    near = {"shift": "sensitive", "rho": 0.6, "tol": 1e-2, "group_skew": 0.3, "budget": None, **CONDITIONS["near"]}
+    yield "several pieces of three labels, near base rates", "other square", near
     yield from _close_questions()
 
 
@@ -195,7 +206,8 @@ def _more_mutants(name: str) -> int:
     if name in {"general, intervals", "sensitive, intervals", "pieces with limits"}:
         return 600
     known, asked = QUESTIONS[name]
-    if name in CLOSER or (asked.get("tol") == 1e-4 and "metric" in asked):
+    searched = {"one leaf with limits", "limits, groups searched", "several pieces of three labels, near base rates"}
+    if name in CLOSER | searched or (asked.get("tol") == 1e-4 and "metric" in asked):
         return 150
     if name.endswith(", closely"):
         return 250

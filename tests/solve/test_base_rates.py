@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import flint
 import numpy as np
 import pytest
-from fairbound.solve.rates_bounds import Leaves, rates_bound
-from fairbound.solve.rates_limits import limiting_pull
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -18,12 +17,15 @@ from fairbound import InfeasibleError, InputError, Population, certify, certify_
 from fairbound.arithmetic.arrays import Floats
 from fairbound.arithmetic.rounding import LEEWAY, raised
 from fairbound.solve.base_rates import BaseRates
+from fairbound.solve.fractional_bounds import fractional_bound, leaf_totals
+from fairbound.solve.limiting_pull import limiting_pull
 from fairbound.solve.problem import Problem, problem_of
 from fairbound.solve.rates_nearest import nearest_rates
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.witness import Witness
 from fairbound.verify.document import Fractional
-from tests.problems import E, P, random_population
+from tests.fractional_leaves import kernel_bound_of_leaf, one_leaf, random_leaf
+from tests.problems import E, P, random_population, solver
 from tests.rates_oracles import conic_rates, linear_support, random_rates_members, sensitive_grid, without_condition
 
 SHAPES = [(2, 2), (2, 3), (3, 2), (3, 3), (5, 2), (2, 5)]
@@ -267,7 +269,8 @@ def test_the_pull_of_limits_agrees_with_a_linear_program(groups: int) -> None:
     middle = rng.dirichlet(np.ones(groups), size=30)
     vertices = middle[:, None] + rng.choice([0.05, 0.3, 1.0], size=(30, 1, 1)) * (np.eye(groups) - middle[:, None])
     value = rng.normal(size=(30, groups)) * 10.0 ** rng.uniform(-3, 3, size=(30, 1))
-    omega = limiting_pull(limits, vertices, value)
+    omega, mu = limiting_pull(limits, vertices, value)
+    assert not mu.size
     bound = (value - (vertices @ omega[..., None])[..., 0]).max(axis=1) + limits.support(omega)
     own = np.eye(groups)
     pairs = np.array([own[i] - own[j] for i in range(groups) for j in range(groups) if i != j])
@@ -335,22 +338,13 @@ def test_any_multipliers_bound_a_piece(seed: int, shift: Any) -> None:
     problem, rates = posed(population, shift, skew), rates_of(population, tolerance)
     middle = rng.dirichlet(np.full(s, 3.0))
     vertices = middle + rng.choice([0.05, 0.3, 1.0]) * (np.eye(s) - middle)
-    base = rng.uniform(-0.5, 1.5, size=(1, s))
-    slack = 10.0 ** rng.uniform(-2, 0, size=(s, c))
-    zeta = (vertices[..., None] * (problem.ceiling - base[0, :, None])).max(axis=0) + slack
-    leaves = Leaves(
-        zeta[None],
-        base,
-        rng.normal(size=(1, s)),
-        rng.uniform(0.01, 1.0, size=(1, s)),
-        rng.normal(size=(1, s)) * rng.choice([0.0, 1.0]),
-        10.0 ** rng.uniform(-2, 0.5, size=1),
-    )
     rho = 0.6
-    bound = rates_bound(problem, rates, np.array([rho]), vertices[None], leaves)[0]
-    assert np.isfinite(bound)
     losses = members_of_a_piece(problem, rates, rho, rng, vertices)
-    assert max(losses, default=0.0) <= bound + 1e-12
+    for _ in range(10):
+        leaves = random_leaf(rng, problem, rates, vertices)
+        bound = fractional_bound(problem, rates, np.array([rho]), vertices[None], leaves)[0]
+        assert np.isfinite(bound)
+        assert max(losses, default=0.0) <= bound + 1e-12
 
 
 def members_of_a_piece(
@@ -382,15 +376,41 @@ def test_rounding_is_outward_and_infeasible_multipliers_prove_nothing() -> None:
     for _ in range(50):
         base = rng.uniform(-0.2, 0.8, size=2)
         zeta = (vertices[..., None] * (problem.ceiling - base[:, None])).max(axis=0) + rng.uniform(0.01, 1, size=(2, 2))
-        nu, centre, omega, lam = rng.normal(size=2), rng.uniform(0.1, 1, size=2), np.zeros(2), rng.uniform(0.1, 2)
-        leaves = Leaves(zeta[None], base[None], nu[None], centre[None], omega[None], np.array([lam]))
-        bound = float(rates_bound(problem, rates, np.array([0.3]), vertices[None], leaves)[0])
+        nu, centre, lam = rng.normal(size=2), rng.uniform(0.1, 1, size=2), rng.uniform(0.1, 2)
+        leaves = one_leaf(problem, zeta, base, centre, lam, nu=nu)
+        bound = float(fractional_bound(problem, rates, np.array([0.3]), vertices[None], leaves)[0])
         with flint.ctx.workprec(200):
             true = leaf_value(problem, vertices, zeta, base, nu, centre, lam)
             assert float(true.upper()) <= bound
             assert float(true.lower()) >= bound - 1e-12
-        low = Leaves(zeta[None] - 2.0, base[None], nu[None], centre[None], omega[None], np.array([lam]))
-        assert rates_bound(problem, rates, np.array([0.3]), vertices[None], low)[0] == np.inf
+        low = one_leaf(problem, zeta - 2.0, base, centre, lam, nu=nu)
+        assert fractional_bound(problem, rates, np.array([0.3]), vertices[None], low)[0] == np.inf
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    shift=st.sampled_from(SHIFTS),
+    asked=st.sampled_from([{"base_rate_tolerance": 0.05}, {"base_rate_tolerance": 0.4}, {"fair": False}]),
+    skew=st.sampled_from([None, 0.05, 0.5]),
+)
+def test_floats_bound_what_the_checker_says(seed: int, shift: Any, asked: dict[str, Any], skew: float | None) -> None:
+    """Rounding is outward, and by little where no term is close to its pole."""
+    rng = np.random.default_rng(seed)
+    population = random_population(rng, 3, 2, str(rng.choice(["mean", "variance", "rows"])))
+    question = solver(population, shift=shift, group_skew=skew, **asked)
+    problem, rates = question.problem, rates_of(population, question.condition.largest_difference)
+    rho = float(rng.uniform(0.3, 0.9))
+    vertices = (problem.groups.floors + problem.groups.spread * np.eye(3))[None]
+    near = random_leaf(rng, problem, rates, vertices[0])
+    far = replace(near, zeta=near.zeta + 0.1)
+    for leaves in (near, far):
+        bound = float(fractional_bound(problem, rates, np.array([rho]), vertices, leaves)[0])
+        exactly = kernel_bound_of_leaf(question, rho, "group", leaves)
+        assert exactly <= bound
+    size = sum(float(np.abs(part).sum()) for part in vars(far).values())
+    total = float(leaf_totals(problem, vertices, far).max())
+    assert bound - exactly <= 1e-12 * (1 + size + float(far.lam[0]) ** 2 * total)
 
 
 def leaf_value(
@@ -419,13 +439,15 @@ def test_a_certificate_is_what_its_proof_gives() -> None:
     certificate = certify(Population.from_moments(P, E), 0.3, base_rate_tolerance=0.05)
     (leaf,) = certificate.proof.leaves
     assert isinstance(leaf, Fractional)
-    parts = (leaf.zeta, leaf.base, leaf.nu, leaf.centre, leaf.omega, 0.5 * leaf.lam)
-    leaves = Leaves(*(np.array([part]) for part in parts))
     problem, rates = posed(certificate.population, "general"), BaseRates(2, MarginalSet(2), 0.05)
+    more = {name: np.array(getattr(leaf, name)) for name in ("nu", "omega")}
+    zeta, base, centre = (np.array(part) for part in (leaf.zeta, leaf.base, leaf.centre))
+    leaves = one_leaf(problem, zeta, base, centre, 0.5 * leaf.lam, **more)
+    assert leaf.offset == [0.0, 0.0]
     root = np.eye(2)[None]
-    assert rates_bound(problem, rates, np.array([0.3]), root, leaves)[0] == certificate.bound
+    assert fractional_bound(problem, rates, np.array([0.3]), root, leaves)[0] == certificate.bound
     wider = BaseRates(2, MarginalSet(2), 0.06)
-    assert rates_bound(problem, wider, np.array([0.3]), root, leaves)[0] > certificate.bound
+    assert fractional_bound(problem, wider, np.array([0.3]), root, leaves)[0] > certificate.bound
     assert raised(np.array(certificate.bound), 1) > certificate.bound
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
@@ -25,11 +26,14 @@ from fairbound import (
 from fairbound.arithmetic.arrays import Floats
 from fairbound.arithmetic.rounding import LEEWAY
 from fairbound.problem.limits import Limits, read_limits
+from fairbound.solve.base_rates import BaseRates
+from fairbound.solve.fractional_bounds import fractional_bound
 from fairbound.solve.interior import find_interior
-from fairbound.solve.leaf_bounds import general_bound, piece_bound
+from fairbound.solve.leaf_bounds import piece_bound
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.problem import Problem
 from fairbound.solve.shares import MarginalSet
+from tests.fractional_leaves import moved, random_leaf, whole
 from tests.oracles import conic_general, random_members, sensitive_within
 from tests.problems import E, P, radius, random_limits, random_population, solver
 
@@ -126,20 +130,35 @@ def test_any_multipliers_are_valid(seed: int) -> None:
     limits = both(rng, (3, 3))
     rho = 0.6
     general, sensitive = (solver(population, shift=shift, **limits).problem for shift in ("general", "sensitive"))
+    for problem in (general, sensitive):
+        worst = max(random_members(problem, rho, rng, 60), default=0.0)
+        for side in (problem, problem.transposed):
+            check_leaves(rng, side, rho, worst)
     mus = [10.0 ** rng.uniform(-3, 1, size=(1, side.multipliers)) for side in (general.groups, general.labels)]
-    phi, share = 10.0 ** rng.uniform(-3, 2, size=(1, 3, 3)), rng.dirichlet(np.ones(3))[None]
-    bound = general_bound(general, np.array([rho]), phi, share, *mus)[0]
-    assert max(random_members(general, rho, rng, 60), default=0.0) <= bound + 1e-12
+    share = rng.dirichlet(np.ones(3))[None]
     w = sensitive.ceiling.max() + 10.0 ** rng.uniform(-2, 1, size=(1, 3, 3))
     corners = (sensitive.labels.floors + sensitive.labels.spread * np.eye(3))[None]
     bound = piece_bound(sensitive, np.array([rho]), corners, w, share, rng.normal(size=(1, 3)), *mus)[0]
-    assert max(random_members(sensitive, rho, rng, 60), default=0.0) <= bound + 1e-12
+    assert worst <= bound + 1e-12
     for at, mu in enumerate(mus):
         if mu.size:
             mus[at] = -mu
-            assert general_bound(general, np.array([rho]), phi, share, *mus)[0] == np.inf
             assert piece_bound(sensitive, np.array([rho]), corners, w, share, share, *mus)[0] == np.inf
             mus[at] = mu
+
+
+def check_leaves(rng: np.random.Generator, side: Problem, rho: float, worst: float) -> None:
+    """Random leaves of form F bound what is attained; with a negative multiplier of a limit they prove nothing."""
+    rates, vertices, at = BaseRates(side.groups.size, side.labels, 0.0), whole(side), np.array([rho])
+    leaves = random_leaf(rng, side, rates, vertices[0])
+    assert np.isfinite(fractional_bound(side, rates, at, vertices, leaves)[0])
+    for _ in range(20):
+        assert worst <= fractional_bound(side, rates, at, vertices, leaves)[0] + 1e-12
+        leaves = moved(rng, random_leaf(rng, side, rates, vertices[0]))
+    for name in ("group_mu", "label_mu"):
+        mu = getattr(leaves, name)
+        if mu.size:
+            assert fractional_bound(side, rates, at, vertices, replace(leaves, **{name: -mu - 1e-9}))[0] == np.inf
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -15,10 +15,9 @@ pytestmark = pytest.mark.slow
 
 def test_every_function_has_questions() -> None:
     assert set(BOUNDS) == {
-        "general_bound",
+        "fractional_bound",
         "piece_bound",
         "conditional_bound",
-        "rates_bound",
         "means_bound",
         "moving_bound",
         "single_bound",

@@ -13,16 +13,25 @@ from hypothesis import strategies as st
 
 from fairbound import Population, certify, certify_curve
 from fairbound.arithmetic.arrays import Floats
-from fairbound.arithmetic.rounding import LEEWAY
-from fairbound.solve.leaf_bounds import general_bound, piece_bound
+from fairbound.arithmetic.rounding import LEEWAY, UNIT, least_affinity
+from fairbound.solve.base_rates import BaseRates
+from fairbound.solve.fractional import solve_fractional
+from fairbound.solve.fractional_bounds import fractional_bound, leaf_totals
+from fairbound.solve.leaf_bounds import piece_bound
 from fairbound.solve.problem import Problem, problem_of
 from fairbound.solve.shares import MarginalSet
+from fairbound.solve.whole_leaf import whole_leaves
 from fairbound.solve.witness import Witness
 from fairbound.verify.document import Fractional
+from tests.fractional_leaves import kernel_bound_of_leaf, moved, one_leaf, random_leaf, whole
 from tests.oracles import conic_general, random_members, sensitive_at
-from tests.problems import E, P, Question, questions, radius, random_population, shares, solver
+from tests.problems import E, P, Question, questions, radius, random_limits, random_population, shares, solver
 
 SHIFTS: Any = st.sampled_from(["general", "sensitive"])
+AXES: list[Any] = ["group", "label"]
+
+#: What makes feasible multipliers useless: below a ceiling, negative, without a tangent, or too large to compute with.
+UNUSABLE = {"zeta": -1.0, "base": -0.5, "offset": -0.5, "lam": -2.0, "centre": -0.5, "omega": 1e70, "nu": np.nan}
 
 
 def posed(population: Population, shift: str, **limits: float) -> Problem:
@@ -136,31 +145,107 @@ def test_three_and_four_labels_against_random_label_shares(seed: int) -> None:
     assert certificate.gap <= 1e-3
 
 
+def sides(problem: Problem) -> list[tuple[Problem, BaseRates]]:
+    """Return the problem with the shares of either side searched: these stand in the place of the groups'."""
+    turned = problem.transposed
+    return [(one, BaseRates(one.groups.size, one.labels, 0.0)) for one in (problem, turned)]
+
+
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 2**32 - 1), skew=st.sampled_from([None, 0.0, 0.1, 0.4, 1.0]))
-def test_any_multipliers_bound_general_shifting(seed: int, skew: float | None) -> None:
+@given(seed=st.integers(0, 2**32 - 1), skew=st.sampled_from([None, 0.0, 0.1, 0.4, 1.0]), shift=SHIFTS)
+def test_any_multipliers_bound_all_shares(seed: int, skew: float | None, shift: Any) -> None:
     """Weak duality: multipliers that no optimiser has seen still give a bound above every member."""
     rng = np.random.default_rng(seed)
     population = random_population(rng, 3, 2, str(rng.choice(["mean", "variance", "rows"])))
-    problem = problem_of(population, "general", "any", "refuse", skew, skew)
+    problem = problem_of(population, shift, "any", "refuse", skew, skew)
     rho = 0.5
-    phi = 10.0 ** rng.uniform(-3, 2, size=(1, 3, 2))
-    share = rng.dirichlet(np.ones(2))[None]
-    bound = general_bound(problem, np.array([rho]), phi, share)[0]
-    assert max(random_members(problem, rho, rng, 100), default=0.0) <= bound + 1e-12
+    worst = max(random_members(problem, rho, rng, 100), default=0.0)
+    for side, rates in sides(problem):
+        vertices = whole(side)
+        for _ in range(20):
+            leaves = random_leaf(rng, side, rates, vertices[0])
+            bound = fractional_bound(side, rates, np.array([rho]), vertices, leaves)[0]
+            assert np.isfinite(bound)
+            assert worst <= bound + 1e-12
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(question=questions(most=3), shift=SHIFTS, seed=st.integers(0, 2**32 - 1))
+def test_multipliers_near_the_best_ones_bound_all_shares(question: Question, shift: Any, seed: int) -> None:
+    """Of the two sides and of both shifts; general shifting is compared with a conic solver."""
+    rng = np.random.default_rng(seed)
+    rho = np.array([question.rho])
+    problem = posed(question.population, shift, **question.limits)
+    certificate = certify(question.population, question.rho, shift=shift, tol=1e-3, budget=30, **question.limits)
+    worst = certificate.attained
+    if shift == "general" and question.rho >= radius(question.population, 1e-3, **question.limits):
+        worst = max(worst, conic_general(problem, question.rho) - 2e-7)
+    finite = 0
+    for side, rates in sides(problem):
+        found = solve_fractional(side, rates, least_affinity(rho), 1e-8, moving=not side.one_convex_program)
+        leaves, first = whole_leaves(side, rates, rho, found)
+        assert first[0] >= worst
+        for _ in range(30):
+            bound = fractional_bound(side, rates, rho, whole(side), moved(rng, leaves))[0]
+            assert bound >= worst
+            finite += bool(np.isfinite(bound))
+    assert finite
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 2**32 - 1), skew=st.sampled_from([None, 0.0, 0.1, 0.4, 1.0]))
-def test_any_multipliers_bound_a_piece(seed: int, skew: float | None) -> None:
+@given(seed=st.integers(0, 2**32 - 1), shift=SHIFTS)
+def test_floats_bound_what_the_checker_says(seed: int, shift: Any) -> None:
+    """Rounding is outward, and by little where no term is close to its pole."""
     rng = np.random.default_rng(seed)
-    population = random_population(rng, 2, 3)
-    problem = problem_of(population, "sensitive", "any", "refuse", skew, skew)
-    rho = 0.6
-    w = problem.ceiling.max() + 10.0 ** rng.uniform(-2, 1, size=(1, 2, 3))
-    centre, omega = rng.dirichlet(np.ones(3))[None], rng.normal(size=(1, 3)) * rng.choice([0.0, 1.0])
-    bound = piece_bound(problem, np.array([rho]), np.eye(3)[None], w, centre, omega)[0]
-    assert max(random_members(problem, rho, rng, 100), default=0.0) <= bound + 1e-12
+    limits = random_limits(rng, "group", 3) | random_limits(rng, "label", 2)
+    population = random_population(rng, 3, 2, str(rng.choice(["mean", "variance", "rows"])))
+    question = solver(population, shift=shift, **limits)
+    rho = float(rng.uniform(0.3, 0.9))
+    for (side, rates), axis in zip(sides(question.problem), AXES, strict=True):
+        vertices = whole(side)
+        near = random_leaf(rng, side, rates, vertices[0])
+        far = replace(near, zeta=near.zeta + 0.1 * side.scale)
+        for leaves in (near, far):
+            bound = float(fractional_bound(side, rates, np.array([rho]), vertices, leaves)[0])
+            exactly = kernel_bound_of_leaf(question, rho, axis, leaves)
+            assert exactly <= bound
+        size = np.abs(far.base).max() + np.abs(far.omega).max() + np.abs(far.zeta).sum()
+        size += far.group_mu.sum() + far.label_mu.sum()
+        total = float(leaf_totals(side, vertices, far).max())
+        assert bound - exactly <= 1e-12 * (1 + size + float(far.lam[0]) ** 2 * total)
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_rounding_is_outward_where_tops_almost_touch_the_values(chunk: int) -> None:
+    """Of a top that is the sum of two numbers, the distance from a value may be nothing but rounding."""
+    finite = 0
+    for seed in range(100):
+        rng = np.random.default_rng([chunk, seed])
+        question = solver(random_population(rng, 2, 2), shift="sensitive")
+        side, rates = sides(question.problem)[0]
+        cell = tuple(rng.integers(0, 2, size=2))
+        base, offset = rng.uniform(-1, 1, size=2), rng.normal(size=2)
+        offset[cell[1]] = side.ceiling[cell] - base[cell[0]] + UNIT * rng.choice([1, 4, 64]) * rng.integers(-2, 8)
+        if seed % 3 == 0:
+            offset, base[cell[0]] = np.zeros(2), np.nextafter(side.ceiling[cell], 2.0)
+        zeta = 1.01 * np.maximum(side.ceiling - base[:, None] - offset, 0.0) + 0.1
+        zeta[cell] = UNIT * rng.choice([0.0, 1.0, 4.0, 1000.0]) * rng.uniform()
+        lam = 10.0 ** rng.uniform(-8, -6)
+        leaves = one_leaf(side, zeta, base, rng.uniform(0.01, 1, size=2), lam, offset=offset)
+        bound = fractional_bound(side, rates, np.array([0.5]), whole(side), leaves)[0]
+        if np.isfinite(bound):
+            finite += 1
+            assert kernel_bound_of_leaf(question, 0.5, "group", leaves) <= bound
+    assert finite >= 20
+
+
+def general_leaf(problem: Problem, phi: Floats, share: Floats, rho: float) -> float:
+    """Bound general shifting by multipliers of form F, tops at the ceiling and the best lam, label shares searched."""
+    side, rates = sides(problem)[1]
+    base = np.full(len(share), problem.ceiling.max())
+    leaves = one_leaf(side, phi.T, base, share, 1.0)
+    lam = least_affinity(rho) / leaf_totals(side, whole(side), leaves).max(axis=1)
+    return float(fractional_bound(side, rates, np.array([rho]), whole(side), replace(leaves, lam=lam))[0])
 
 
 def test_rounding_is_outward() -> None:
@@ -169,11 +254,11 @@ def test_rounding_is_outward() -> None:
     problem = posed(population, "general")
     rng = np.random.default_rng(3)
     for _ in range(50):
-        phi, share = rng.uniform(size=(1, 2, 2)), rng.dirichlet(np.ones(2))[None]
+        phi, share = rng.uniform(size=(2, 2)), rng.dirichlet(np.ones(2))
         rho = float(rng.uniform(0.1, 0.9))
-        bound = float(general_bound(problem, np.array([rho]), phi, share)[0])
+        bound = general_leaf(problem, phi, share, rho)
         with flint.ctx.workprec(200):
-            true = tangent_bound(P, E, phi[0], share[0], rho)
+            true = tangent_bound(P, E, phi, share, rho)
             assert float(true.upper()) <= bound
             assert float(true.lower()) >= bound - 1e-13
 
@@ -222,22 +307,39 @@ def test_support_function_of_limited_shares(value: list[float], skew: float, see
 
 def test_a_lowered_multiplier_proves_nothing() -> None:
     """Below a ceiling weak duality does not hold: such a piece must not be bounded."""
+    rho = np.array([0.3])
+    for shift in ("general", "sensitive"):
+        for side, rates in sides(posed(Population.from_moments(P, E), shift)):
+            leaves = one_leaf(side, np.full((2, 2), 0.1), side.ceiling.max(axis=1), np.full(2, 0.5), 1.0)
+            assert np.isfinite(fractional_bound(side, rates, rho, whole(side), leaves)[0])
+            for name, change in UNUSABLE.items():
+                changed = replace(leaves, **{name: getattr(leaves, name) + change})
+                assert fractional_bound(side, rates, rho, whole(side), changed)[0] == np.inf, name
+            hollow = replace(leaves, offset=leaves.offset + 0.01)
+            apart = BaseRates(2, MarginalSet(2), 0.1)
+            assert fractional_bound(side, apart, rho, whole(side), hollow)[0] == np.inf
     problem = posed(Population.from_moments(P, E), "sensitive")
     w = np.full((1, 2, 2), 0.44)  # one cell's mean loss is 0.45
     bound = piece_bound(problem, np.array([0.3]), np.eye(2)[None], w, np.array([[0.5, 0.5]]), np.zeros((1, 2)))
     assert bound[0] == np.inf
 
 
-def test_a_certificate_is_what_its_proof_gives() -> None:
-    certificate = certify(Population.from_moments(P, E), 0.3)
-    (leaf,) = certificate.proof.leaves
+@pytest.mark.parametrize("shift", ["general", "sensitive"])
+def test_a_certificate_is_what_its_proof_gives(shift: Any) -> None:
+    certificate = certify(Population.from_moments(P, E), 0.3, shift=shift)
+    proof = certificate.proof
+    (leaf,) = proof.leaves
     assert isinstance(leaf, Fractional)
-    problem = posed(certificate.population, "general")
-    phi, share = np.array([leaf.zeta]), np.array([leaf.centre])
-    again = general_bound(problem, np.array([0.3]), phi, share)
-    assert again[0] == pytest.approx(certificate.bound, abs=1e-13)
-    lower = replace(problem, upper=replace(problem.upper, loss=problem.upper.loss * 0.99))
-    assert general_bound(lower, np.array([0.3]), phi, share)[0] < certificate.bound
+    assert proof.axis != "part"
+    side, rates = sides(posed(certificate.population, shift))[AXES.index(proof.axis)]
+    zeta = np.array(leaf.zeta) if proof.axis == "group" else np.array(leaf.zeta).T
+    parts = {name: np.array(getattr(leaf, name)) for name in ("base", "centre", "omega", "offset")}
+    leaves = one_leaf(side, zeta, parts.pop("base"), parts.pop("centre"), 0.5 * leaf.lam, **parts)
+    rho = np.array([0.3])
+    assert fractional_bound(side, rates, rho, whole(side), leaves)[0] == certificate.bound
+    atoms = replace(side.upper, loss=side.upper.loss * 0.99)
+    lower = replace(side, upper=atoms, lower=atoms)
+    assert fractional_bound(lower, rates, rho, whole(side), leaves)[0] < certificate.bound
 
 
 def test_question_is_validated_once() -> None:

@@ -42,7 +42,14 @@ def test_every_certificate_is_proved(chunk: int) -> None:
 MISSING = "not prove the claimed bound"
 
 #: Documents with limits, by the names of the questions that they answer.
-DOCUMENTS = {"general": "general, intervals", "sensitive": "sensitive, intervals", "pieces": "pieces with limits"}
+DOCUMENTS = {
+    "general": "general, intervals",
+    "groups": "limits, groups searched",
+    "sensitive": "sensitive, intervals",
+    "leaf": "one leaf with limits",
+    "pieces": "pieces with limits",
+    "near": "several pieces of three labels, near base rates",
+}
 
 
 def proof(found: Document) -> Any:
@@ -78,7 +85,7 @@ def drop(side: str) -> Change:
 NOT_PROVED: dict[str, tuple[str, Change, str]] = {
     "negative multipliers": ("general", everywhere("group_mu", lambda mu: [-v - 1.0 for v in mu]), "must be >= 0"),
     "negative multipliers of the labels": (
-        "general",
+        "groups",
         everywhere("label_mu", lambda mu: [-v - 1.0 for v in mu]),
         "be >= 0",
     ),
@@ -88,11 +95,27 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
         "must be >= 0",
     ),
     "no multipliers": ("general", everywhere("group_mu", lambda mu: [0.0 for _ in mu]), MISSING),
-    "no multipliers of the labels": ("general", everywhere("label_mu", lambda mu: [0.0 for _ in mu]), MISSING),
+    "no multipliers of the labels": ("groups", everywhere("label_mu", lambda mu: [0.0 for _ in mu]), MISSING),
+    "no multipliers of the searched side": ("leaf", everywhere("label_mu", lambda mu: [0.0 for _ in mu]), MISSING),
+    "nothing left to the limits": ("pieces", everywhere("omega", lambda omega: [0.0 for _ in omega]), MISSING),
+    "nothing left to the skew limit": ("near", everywhere("omega", lambda omega: [0.0 for _ in omega]), MISSING),
+    "more left to the limits": ("leaf", everywhere("omega", lambda omega: [2 * v for v in omega]), MISSING),
+    "more left to the limits of pieces": (
+        "pieces",
+        everywhere("omega", lambda omega: [2 * v for v in omega]),
+        MISSING,
+    ),
     "no multipliers of the leaves": ("pieces", everywhere("label_mu", lambda mu: [0.0 for _ in mu]), MISSING),
     "larger multipliers": ("general", everywhere("group_mu", lambda mu: [v + 0.1 for v in mu]), MISSING),
     "dropped group limits": ("general", drop("group"), MISSING),
-    "dropped label limits": ("general", drop("label"), MISSING),
+    "dropped label limits": ("groups", drop("label"), MISSING),
+    "dropped label limits of a leaf": ("general", drop("label"), "leaves out admissible shares"),
+    "dropped skew": (
+        "near",
+        lambda d: d["question"]["group_limits"].update(skew=None),
+        "leaves out admissible shares|not prove the claimed bound",
+    ),
+    "a wider skew": ("near", limit("group", lambda d: d.update(skew=0.4)), "leaves out admissible shares"),
     "dropped label limits of a tree": ("sensitive", drop("label"), "leaves out admissible shares"),
     "wider limits": ("general", limit("group", lambda d: d.update(most=[v + 0.05 for v in d["most"]])), MISSING),
     "wider limits of a tree": (

@@ -27,6 +27,9 @@ from fairbound.solve.limiting_pull import limiting_pull
 from fairbound.solve.problem import Problem
 from fairbound.solve.rows import Rows
 
+#: Losses that were rounded up differ by no more than this from what they were, relative to the largest one.
+ROUNDED = 1e-9
+
 #: Roundings allowed for in a product or quotient of a few numbers, vertices included.
 FEW = 24
 
@@ -80,25 +83,35 @@ def group_totals(problem: Problem, vertices: Floats, leaves: Leaves) -> Floats:
         exact = zeta + k * depth
         exact = exact - margin(np.abs(zeta) + k * (large + loss), few)
         curvature_remainder = np.where(exact > 0, k / exact, np.inf)
-        straight = _tangent(zeta, depth, k, centre)
-        if problem.lower.loss.shape == loss.shape:
-            # A tangent, unlike the function itself, may be lower for larger losses: where these were rounded up, the
-            # tangent of what they were rounded from counts too.
-            straight = np.maximum(straight, _tangent(zeta, base - problem.lower.loss, k, centre))
+        blur = 0.0 if plain else margin(large + loss, 4)  # tops that are sums are rounded
+        below, most = depth - blur, base - _unrounded(problem) + blur
+        straight = _tangent(zeta, below, most, k, centre)
         larger = np.where(concave, straight, curvature_remainder)
         if not plain:  # of a sum that is rounded the sign of its distance from a loss may not be known
-            near = np.abs(depth) <= margin(large + loss, 4)
+            near = (zeta >= 0) & (np.abs(depth) <= blur)
             larger = np.where(near, np.maximum(straight, curvature_remainder), larger)
         terms = np.where(probability > 0, probability * larger, 0.0)
         total = raised(terms.sum(axis=(3, 4)) + LEAST, probability.size + PROBABILITY_ROUNDINGS + few)
     return np.where(feasible, total, np.inf)
 
 
-def _tangent(zeta: Floats, depth: Floats, k: Floats, centre: Floats) -> Floats:
-    """Evaluate the tangent of ``k / (zeta + k depth)`` at the centre."""
-    below = zeta + centre * depth
-    value = (centre * centre * depth + k * zeta) / (below * below)
-    return np.where(np.isfinite(value), value, np.inf)
+def _unrounded(problem: Problem) -> Floats:
+    """Return what losses are at least that were rounded up."""
+    loss, least = problem.upper.loss, problem.lower.loss
+    if loss.shape != least.shape:
+        return loss
+    width = loss - least
+    return np.where((width > 0) & (width <= ROUNDED * problem.scale), least, loss)
+
+
+def _tangent(zeta: Floats, least: Floats, most: Floats, k: Floats, centre: Floats) -> Floats:
+    """Bound the tangents of ``k / (zeta + k depth)`` at the centre, over a range of depths.
+
+    A tangent, unlike the function itself, may be lower for smaller depths; the checker takes that of the exact one.
+    """
+    below = zeta + centre * least
+    value = (centre * centre * most + k * zeta) / (below * below)
+    return np.where((below > 0) & np.isfinite(value), value, np.inf)
 
 
 def leaf_totals(problem: Problem, vertices: Floats, leaves: Leaves) -> Floats:
@@ -133,6 +146,8 @@ def fractional_bound(problem: Problem, rates: BaseRates, rho: Floats, vertices: 
         usable = usable & (np.abs(entry) < MOST).all(axis=1)
     for mu in (leaves.group_mu, leaves.label_mu):
         usable = usable & ((mu >= 0) & (mu < MOST)).all(axis=1)
+    if rates.tolerance > 0.0:
+        usable = usable & ~leaves.offset.any(axis=1)
     return np.where(usable & np.isfinite(bound), bound, np.inf)
 
 

@@ -26,7 +26,7 @@ from fairbound.solve.whole_leaf import fractional_proof, whole_leaves
 from fairbound.solve.witness import Witnesses, build_witnesses, nearest_witnesses
 
 #: How closely the first program is solved: at first, relative to the tolerance, and at best.
-ROUGH_ACCURACY, BEST_ACCURACY = 1e-4, 1e-14
+ROUGH_ACCURACY, BEST_ACCURACY = 1e-5, 1e-14
 
 #: Group shares below this are not tried: near zero the worst loss changes like the square root of the share.
 TINY_SHARE = 1e-13
