@@ -10,20 +10,29 @@ from typing import Any
 
 import narwhals as nw
 
-from fairbound.data.collected_frames import tally_collected
+from fairbound.data.arrow_batches import collect_batches
+from fairbound.data.collected_frames import read_collected
 from fairbound.data.columns import Columns, check_known
+from fairbound.data.counted import Counted, Rows, count_cells
 from fairbound.data.csv_file import CsvFile
-from fairbound.data.csv_tally import tally_csv
-from fairbound.data.lazy_frames import tally_lazy
-from fairbound.data.tally import Tally
+from fairbound.data.csv_rows import read_csv
+from fairbound.data.lazy_frames import count_lazy
 from fairbound.errors import InputError, argument, either
 
 
-def tally_frame(frame: Any, columns: Columns) -> Tally:
+def count_frame(frame: Any, columns: Columns) -> Counted:
     """Count the cells of a frame and summarise their losses."""
+    found = read_frame(frame, columns)
+    if isinstance(found, Rows):
+        return count_cells(found, columns.ceiling, columns.loss_name)
+    return count_lazy(found, columns)
+
+
+def read_frame(frame: Any, columns: Columns) -> Rows | nw.LazyFrame[Any]:
+    """Return the rows of a frame in memory, or a lazy frame whose columns are there and can be counted."""
     if isinstance(frame, CsvFile):
-        return tally_csv(frame, columns)
-    opened, schema = _open(frame)
+        return read_csv(frame, columns)
+    opened, schema = _open(frame, columns)
     check_known(columns, schema.names())
     for name in columns.keys:
         if schema[name].is_nested():
@@ -42,29 +51,27 @@ def tally_frame(frame: Any, columns: Columns) -> Tally:
                     f"{argument('probability')} names the label {label!r}, but column {columns.label!r} holds {kind}"
                 )
                 raise InputError(message)
-    if isinstance(opened, nw.DataFrame):
-        return tally_collected(opened, columns)
-    return tally_lazy(opened, columns)
+    return read_collected(opened, columns) if isinstance(opened, nw.DataFrame) else opened
 
 
-def _open(frame: Any) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], nw.Schema]:
+def _open(frame: Any, columns: Columns) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], nw.Schema]:
     """Return the frame in the words of narwhals, and the types of its columns."""
-    reading = False
+    kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
     try:
-        opened = nw.from_native(frame)
-        reading = True
-        return opened, opened.collect_schema()
-    except OSError:  # a file is not there: its own message is the best
+        known = nw.from_native(frame, pass_through=True)
+        batches = collect_batches(frame, columns) if known is frame else None
+        opened = known if batches is None else nw.from_native(batches)
+        if isinstance(opened, nw.DataFrame | nw.LazyFrame):
+            return opened, opened.collect_schema()
+    except (OSError, InputError):  # a file is not there: its own message is the best
         raise
     except Exception as error:  # libraries have errors of their own, of any type
-        kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
-        if isinstance(error, TypeError) and not reading:
-            message = (
-                f"{argument('frame')} is a {kind}, which is not a data frame; pass one of pandas, Polars, PyArrow, "
-                "DuckDB or another library that narwhals knows, or use from_predictions for arrays"
-            )
-        else:
-            reason = " ".join(str(error).split())[:400]
-            damaged = either(f"{argument('frame')} is a {kind} that cannot be read", "the file is damaged")
-            message = f"{damaged}: {reason}"
+        reason = " ".join(str(error).split())[:400]
+        damaged = either(f"{argument('frame')} is a {kind} that cannot be read", "the file is damaged")
+        message = f"{damaged}: {reason}"
         raise InputError(message) from error
+    message = (
+        f"{argument('frame')} is a {kind}, which is not a data frame; pass one of pandas, Polars, PyArrow, DuckDB or "
+        "another library that narwhals knows, or one that streams Arrow batches, or use from_predictions for arrays"
+    )
+    raise InputError(message)
