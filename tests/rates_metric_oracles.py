@@ -17,7 +17,7 @@ from scipy.optimize import minimize_scalar
 from fairbound import Population
 from fairbound.arithmetic.arrays import Floats
 from fairbound.solve.base_rates import BaseRates
-from fairbound.solve.rates_nearest import nearest_rates
+from fairbound.solve.nearest import nearest_in
 from fairbound.solve.shares import MarginalSet
 from tests.metric_oracles import Cells, Members, Sought, cells_of, metric_of_rates
 
@@ -154,7 +154,7 @@ class RatesMembers(Members):
         shape = cells.lowest.shape
         super().__init__(cells, rho, rng, (groups, MarginalSet(shape[1])))
         rates = BaseRates(shape[0], MarginalSet(shape[1]), tolerance)
-        near = nearest_rates(cells.probability.sum(axis=2), groups, rates)
+        near = nearest_in(cells.probability.sum(axis=2), groups, rates)
         self.centre = near.group_mass, near.rate, self.centre[2]
         self.inside = groups.inside, rates.inside
 

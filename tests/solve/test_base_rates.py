@@ -19,8 +19,8 @@ from fairbound.arithmetic.rounding import LEEWAY, raised
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.fractional_bounds import fractional_bound, leaf_totals
 from fairbound.solve.limiting_pull import limiting_pull
+from fairbound.solve.nearest import nearest_in
 from fairbound.solve.problem import Problem, problem_of
-from fairbound.solve.rates_nearest import nearest_rates
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.witness import Witness
 from fairbound.verify.document import Fractional
@@ -43,7 +43,7 @@ def posed(population: Population, shift: str, skew: float | None = None, support
 def radius(population: Population, tolerance: float, excess: float, skew: float | None = None) -> float:
     """Return a radius that lies ``excess`` of the way from the nearest distribution in question to 1."""
     groups = MarginalSet(len(population.groups), skew)
-    distance = nearest_rates(population.mass, groups, rates_of(population, tolerance)).distance
+    distance = nearest_in(population.mass, groups, rates_of(population, tolerance)).distance
     return min(1.0, distance + excess * (1 - distance))
 
 
@@ -472,10 +472,10 @@ def test_reference_values(shift: Any) -> None:
 
 def test_the_nearest_distribution_in_question() -> None:
     population = Population.from_moments(P, E)
-    distances = [nearest_rates(population.mass, MarginalSet(2), rates_of(population, t)).distance for t in (1e-6, 0.05)]
+    distances = [nearest_in(population.mass, MarginalSet(2), rates_of(population, t)).distance for t in (1e-6, 0.05)]
     assert distances[0] == pytest.approx(0.081490, abs=1e-5)
     assert 0.05 < distances[1] < distances[0]
-    found = nearest_rates(population.mass, MarginalSet(2), rates_of(population, 0.3))
+    found = nearest_in(population.mass, MarginalSet(2), rates_of(population, 0.3))
     assert found.distance == 0.0
     np.testing.assert_allclose(found.group_mass[:, None] * found.rate, population.mass, atol=1e-15)
     with pytest.raises(InfeasibleError, match=r"with base rates within 0\.05 of each other is at") as caught:
@@ -495,7 +495,7 @@ def test_no_random_shares_are_nearer(shape: tuple[int, int]) -> None:
     population = random_population(rng, *shape)
     for tolerance, skew in ((0.05, None), (0.2, 0.1), (1.0, 0.1)):
         groups, rates = MarginalSet(shape[0], skew), rates_of(population, tolerance)
-        found = nearest_rates(population.mass, groups, rates)
+        found = nearest_in(population.mass, groups, rates)
         affinity = np.sqrt(population.mass * found.group_mass[:, None] * found.rate).sum()
         assert found.distance == pytest.approx(np.sqrt(max(0.0, 1 - affinity)), abs=2e-8)
         for scale in 10.0 ** -np.arange(6):

@@ -12,8 +12,8 @@ import pytest
 from fairbound import Population, certify, verify
 from fairbound.problem.objective import Objective
 from fairbound.solve.leaf_bounds import conditional_bound
-from fairbound.solve.odds_range import share_range
 from fairbound.solve.problem import Problem
+from fairbound.solve.share_range import share_range
 from fairbound.solve.shares import MarginalSet
 from tests.forging import Change, Document, check_forgery, statements
 from tests.metric_oracles import Members, cells_of, largest, looked_at, sought

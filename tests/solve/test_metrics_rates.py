@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fairbound.solve.rates_means_bounds import means_bound
 
 from fairbound import (
     Certificate,
@@ -22,9 +23,8 @@ from fairbound import (
 from fairbound.arithmetic.arrays import Floats
 from fairbound.problem.objective import Objective
 from fairbound.solve.base_rates import BaseRates
+from fairbound.solve.nearest import nearest_in
 from fairbound.solve.problem import problem_of
-from fairbound.solve.rates_means_bounds import means_bound
-from fairbound.solve.rates_nearest import nearest_rates
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.signed_values import objective_problem
 from tests.metric_oracles import METRICS, cells_of, looked_at, sought
@@ -59,7 +59,7 @@ def radius(population: Population, tolerance: float, excess: float, groups: Marg
     """Return a radius that lies ``excess`` of the way from the nearest distribution in question to 1."""
     shape = population.mass.shape
     rates = BaseRates(shape[0], MarginalSet(shape[1]), tolerance)
-    distance = nearest_rates(population.mass, groups or MarginalSet(shape[0]), rates).distance
+    distance = nearest_in(population.mass, groups or MarginalSet(shape[0]), rates).distance
     return min(1.0, distance + excess * (1 - distance))
 
 

@@ -138,7 +138,9 @@ def _thetas(leaves: MeanLeaves, share: Floats) -> tuple[Floats, Floats]:
     moved = share[:, :, None] * leaves.slope[:, None]
     theta = leaves.zeta[:, None] + moved
     moving: Booleans = np.logical_or.reduce(leaves.slope != 0, axis=(1, 2))
-    error = np.where(moving[:, None, None, None], margin(np.abs(theta) + np.abs(moved) + np.abs(leaves.slope[:, None]), 24), 0.0)
+    error = np.where(
+        moving[:, None, None, None], margin(np.abs(theta) + np.abs(moved) + np.abs(leaves.slope[:, None]), 24), 0.0
+    )
     return theta, error
 
 
