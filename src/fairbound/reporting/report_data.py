@@ -16,10 +16,9 @@ from fairbound.data.population import Population, without_variance
 from fairbound.errors import InputError, argument
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.solve.base_rates import BaseRates
-from fairbound.solve.nearest import nearest_shares
+from fairbound.solve.nearest import nearest_in, nearest_shares
 from fairbound.solve.nearest_product import nearest_product
 from fairbound.solve.problem import problem_of
-from fairbound.solve.rates_nearest import nearest_rates
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.signed_values import objective_problem
 from fairbound.verify.verdict import Verification, verify
@@ -133,7 +132,7 @@ def least_radius(c: Certificate) -> float:
         near = nearest_shares(mass, groups, labels).distance
     else:
         rates = BaseRates(groups.size, labels, c.condition.largest_difference)
-        near = nearest_rates(mass, groups, rates).distance
+        near = nearest_in(mass, groups, rates).distance
     return near if c.surrogate is None else c.surrogate.least_radius(near)
 
 
