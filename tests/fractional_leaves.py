@@ -10,11 +10,14 @@ import numpy as np
 from flint import ctx
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.certificate.document import write_limits, write_population
+from fairbound.certificate.document import write_limits, write_objective, write_population
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.fractional_bounds import Leaves
+from fairbound.solve.mean_batch import last_share
+from fairbound.solve.mean_leaves import MeanLeaves, in_first
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import Axis, FractionalProof, TiltedProof, written
+from fairbound.solve.share_range import share_range
 from fairbound.solve.solver import Solver
 from fairbound.solve.whole_leaf import fractional_proof
 from fairbound.verify import document
@@ -84,10 +87,10 @@ def _precisely() -> Iterator[None]:
 
 
 def kernel_bound(solver: Solver, rho: float, proof: TiltedProof | FractionalProof) -> float:
-    """Return what the checker says that a proof about the loss proves."""
+    """Return what the checker says that a proof proves; not of ratios."""
     question = solver.question
     asked = document.Question(
-        document.Metric("loss", None),
+        document.Metric("", None),
         question.shift,
         question.support,
         question.empty_cells,
@@ -100,7 +103,7 @@ def kernel_bound(solver: Solver, rho: float, proof: TiltedProof | FractionalProo
         question.tol,
     )
     with _precisely():
-        statement = Statement(write_population(solver.population), asked, None, rho)
+        statement = Statement(write_population(solver.population), asked, write_objective(solver.objective), rho)
         return float(largest(excesses(statement, written(proof), 0.0)).mid())
 
 
@@ -108,3 +111,36 @@ def kernel_bound_of_leaf(solver: Solver, rho: float, axis: Axis, leaves: Leaves)
     """Return the same of one leaf for all shares of one side, which stands in the place of the groups."""
     side: Any = solver.problem.groups if axis == "group" else solver.problem.labels
     return kernel_bound(solver, rho, fractional_proof(axis, side.floors, (None,), leaves))
+
+
+def random_mean_leaves(rng: np.random.Generator, problem: Problem, rates: BaseRates, ends: Floats) -> MeanLeaves:
+    """Return feasible multipliers of means for intervals (L, 2) of the first part's share; lam is good or anything."""
+    count, (s, c), parts = len(ends), problem.mass.shape, len(problem.parts or ())
+    theta = problem.ceiling + problem.scale * 10.0 ** rng.uniform(-3, 1.0, size=(count, 2, s, c))
+    first, width = in_first(problem), (ends[:, 1] - ends[:, 0])[:, None, None]
+    still = (width < 1e-3) | (parts == 1) | (rng.random() < 0.2)
+    theta[:, 1] = np.where(still, theta[:, 0], theta[:, 1])
+    slope = np.where(first, 1.0, -1.0) * (theta[:, 1] - theta[:, 0]) / np.where(still, 1.0, width)
+    at = np.where(first, ends[:, :1], 1.0 - ends[:, :1])[:, None]
+    zeta = theta[:, 0] - at * slope
+    zeta = zeta + np.where(slope.any(), 1e-13 * (np.abs(theta).max() + np.abs(slope).max()), 0.0)
+    middle = np.clip(ends[:, 0] + rng.uniform(0.01, 0.99, size=count) * (ends[:, 1] - ends[:, 0]), 1e-9, 1.0 - 1e-9)
+    centre = np.stack([middle, 1.0 - middle], axis=1) if parts == 2 else np.ones((count, 1))
+    nu, omega = np.zeros((count, s)), np.zeros((count, c))
+    if parts == 1 and rates.tolerance > 0.0:
+        nu = theta[:, 0].max(axis=2) - problem.scale * rng.uniform(0.0, 1.0, size=(count, s))
+    if rates.tolerance == 0.0 and problem.labels.limited:
+        omega = problem.scale * rng.normal(size=(count, c)) * rng.choice([0.0, 1.0])
+    group_mu = 10.0 ** rng.uniform(-3, 0, size=(count, problem.groups.multipliers))
+    label_mu = problem.scale * 10.0 ** rng.uniform(-3, 0, size=(count, problem.labels.multipliers))
+    lam = problem.scale * 10.0 ** rng.uniform(-2, 0.5, size=count)
+    return MeanLeaves(ends, zeta, slope, lam, centre, nu, omega, group_mu, label_mu)
+
+
+def intervals(rng: np.random.Generator, problem: Problem, rates: BaseRates, count: int) -> Floats:
+    """Cover all shares of the first part with so many intervals at most, (L, 2)."""
+    if len(problem.parts or ()) == 1 or rates.free:
+        return np.array([[0.0, last_share(rates)]])
+    low, high = share_range(problem, last_share(rates)).ends
+    cuts = np.sort(np.r_[low, rng.uniform(low, high, size=rng.integers(0, count)), high])
+    return np.stack([cuts[:-1], cuts[1:]], axis=1)

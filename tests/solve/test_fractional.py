@@ -59,7 +59,7 @@ class Program:
         rates, tau = BaseRates(GROUPS, labels, tolerance), rng.uniform(0.3, 0.9, size=2)
         saddle = FractionalSaddle(np.sqrt(weight), value, top, tau, rates, groups, moving, share, cap)
         at = saddle.places
-        terms = () if given else (groups.term(at.k),)
+        terms: tuple[RowTerm, ...] = () if given else (groups.term(at.k),)
         terms += (labels.term(at.common),) if saddle.equal else ()
         if not (limited and terms):
             return Program(saddle, saddle, ())
@@ -113,14 +113,18 @@ class Program:
             found = found + shared[:, at.common_nu] * (1.0 - shared[:, at.common].sum(axis=1))
         else:
             found = found + (local[..., at.nu] * (1.0 - local[..., at.rate].sum(axis=2))).sum(axis=1)
-        if self.terms:
-            for term, (own, joint) in zip(self.terms, self.limited._places, strict=True):
-                share = shared[:, term.shares] if isinstance(term.shares, slice) else local[..., term.shares]
-                matrix, most = term.joint
-                found = found + (shared[:, joint] * (most - share @ matrix.T)).sum(axis=1)
-                if not isinstance(term.shares, slice):
-                    factor, right = term.own
-                    found = found + (local[..., own] * (right - factor * share[..., None])).sum(axis=(1, 2))
+        return found + self.limits(local, shared)
+
+    def limits(self, local: Any, shared: Any) -> Any:
+        """Evaluate ``<mu, b - A m>`` of all limits."""
+        found = np.zeros(len(shared))
+        for term, (own, joint) in zip(self.terms, self.limited._places if self.terms else (), strict=True):
+            share = shared[:, term.shares] if isinstance(term.shares, slice) else local[..., term.shares]
+            matrix, most = term.joint
+            found = found + (shared[:, joint] * (most - share @ matrix.T)).sum(axis=1)
+            if not isinstance(term.shares, slice):
+                factor, right = term.own
+                found = found + (local[..., own] * (right - factor * share[..., None])).sum(axis=(1, 2))
         return found
 
 

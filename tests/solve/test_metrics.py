@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise, permutations, product
 from typing import Any
 
 import fairlearn.metrics as fairlearn
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fairbound import (
     Certificate,
@@ -21,12 +24,14 @@ from fairbound import (
 )
 from fairbound.problem.metrics import METRICS as KNOWN
 from fairbound.problem.objective import Objective
-from fairbound.solve.leaf_bounds import conditional_bound
+from fairbound.solve.base_rates import BaseRates
+from fairbound.solve.mean_leaves import centred, mean_bound, tuned
 from fairbound.solve.nearest import nearest_shares
 from fairbound.solve.problem import problem_of
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.signed_values import objective_problem
 from fairbound.verify.document import Fractional
+from tests.fractional_leaves import intervals, kernel_bound, random_mean_leaves
 from tests.metric_oracles import (
     METRICS,
     Cells,
@@ -39,7 +44,7 @@ from tests.metric_oracles import (
     sought,
 )
 from tests.metric_problems import EXTREME, POSITIVE, named, possible_metrics, random_table, weighted
-from tests.problems import radius
+from tests.problems import radius, random_limits, solver
 
 SHIFTS: Any = ["general", "sensitive"]
 BY_LABEL = [m for m in METRICS if m == "cell_loss" or m.endswith("rate_difference") or m.startswith("equal")]
@@ -49,8 +54,8 @@ SHAPES = [(2, 2), (2, 3), (3, 2), (3, 3), (5, 2), (2, 5)]
 
 P = [[0.464, 0.204], [0.295, 0.037]]
 SELECTED = [[0.09, 0.62], [0.02, 0.55]]
-#: No multipliers of limits on shares.
-NO_LIMITS = np.zeros((1, 1, 0)), np.zeros((1, 0))
+#: What makes feasible multipliers useless: below a ceiling, negative, without a tangent, or too large to compute with.
+UNUSABLE = {"zeta": -1.0, "slope": -3.0, "lam": -9.0, "centre": -1.0, "omega": 1e70, "nu": np.nan}
 
 REFERENCE = Population.from_moments(P, [[0.09, 0.38], [0.02, 0.45]], selection_rate=SELECTED)
 
@@ -205,6 +210,7 @@ def test_any_multipliers_are_valid(seed: int, skew: float | None) -> None:
     )
     plain = problem_of(population, "general", "any", "refuse", skew, skew)
     sets = MarginalSet(3, skew)
+    rates = BaseRates(3, sets, 0.0)
     climb = Members(cells_of(population, "general"), float(rho[0]), rng, (sets, sets))
     state = climb.pulled(climb.draw(400))
     mean = (state[2] * climb.value).sum(axis=3)
@@ -216,29 +222,78 @@ def test_any_multipliers_are_valid(seed: int, skew: float | None) -> None:
         [(None, True, rate), (POSITIVE, True, inside), (POSITIVE, False, outside)],
     ):
         problem = objective_problem(population, Objective(plus, minus, label, within), plain, "general", "any")
-        theta = problem.ceiling + 10.0 ** rng.uniform(-3, 1.5, size=(1, 1 if label is None else 2, 3, 3))
         found = values[:, plus] - (0.0 if minus is None else values[:, minus])
-        if label is None:
-            bound = conditional_bound(problem, rho, theta, *NO_LIMITS)
-            assert found.max() <= bound[0] + 1e-12
-            continue
-        ends = np.sort(rng.uniform(size=(1, 2)))
-        here = (state[1][:, POSITIVE] >= ends[0, 0]) & (state[1][:, POSITIVE] <= ends[0, 1])
-        bound = conditional_bound(problem, rho, theta, np.zeros((1, 2, 0)), np.zeros((1, 0)), ends)
-        assert found[here].max(initial=-1.0) <= bound[0] + 1e-12
+        share = state[1][:, POSITIVE]
+        for _ in range(10):
+            ends = np.array([[0.0, 1.0]]) if label is None else np.sort(rng.uniform(size=(1, 2)))
+            here = (share >= ends[0, 0]) & (share <= ends[0, 1])
+            worst = found[here].max(initial=-1.0)
+            leaves = random_mean_leaves(rng, problem, rates, ends)
+            better = tuned(problem, rates, rho, leaves)
+            best, least = centred(problem, rates, rho, better)
+            offered = [mean_bound(problem, rates, rho, one)[0] for one in (leaves, better, best)]
+            assert np.isfinite(offered).all()
+            assert worst <= min(offered) + 1e-12
+            assert offered[1] <= offered[0] + 1e-9
+            assert offered[2] == least[0]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    shift=st.sampled_from(SHIFTS),
+    kind=st.sampled_from(["predictions", "rows", "mean"]),
+    asked=st.sampled_from([{}, {}, {"base_rate_tolerance": 0.1}, {"fair": False}]),
+    label=st.sampled_from([None, 0, 1]),
+    inside=st.booleans(),
+    compared=st.booleans(),
+)
+def test_floats_bound_what_the_checker_says(
+    seed: int, shift: Any, kind: str, asked: dict[str, Any], label: int | None, inside: bool, compared: bool
+) -> None:
+    """Rounding is outward, and by little where no term is close to its pole."""
+    rng = np.random.default_rng(seed)
+    shape = 2, int(rng.integers(2, 4)) if not asked or label is None else 2
+    population = random_table(rng, *shape, kind)
+    if kind == "predictions":
+        population = population.selecting(POSITIVE)
+    limits = random_limits(rng, "group", 2) | ({} if asked else random_limits(rng, "label", shape[1]))
+    objective = Objective(0, 1 if compared else None, label, inside or label is None)
+    question = solver(population, objective=objective, shift=shift, **asked, **limits)
+    problem = question.compared.problem()
+    rates = question.compared.rates
+    rho = float(rng.uniform(0.3, 0.9))
+    ends = intervals(rng, problem, rates, 4)
+    near = random_mean_leaves(rng, problem, rates, ends)
+    far = replace(near, zeta=near.zeta + 0.1 * problem.scale)
+    for leaves in (near, far):
+        bound = float(mean_bound(problem, rates, np.full(len(ends), rho), leaves).max())
+        exactly = kernel_bound(question, rho, leaves.proof(rates.tolerance))
+        assert exactly <= bound
+    assert bound - exactly <= 1e-11 * (1 + sum(float(np.abs(part).sum()) for part in vars(far).values()))
 
 
 def test_a_lowered_multiplier_proves_nothing() -> None:
-    """Below a ceiling weak duality does not hold."""
+    """Below a ceiling weak duality does not hold; nor do limits on labels count where base rates differ."""
     population = REFERENCE.selecting()
     plain = problem_of(population, "general", "any", "refuse", None, None)
-    problem = objective_problem(population, Objective(0, 1), plain, "general", "any")
-    theta = problem.ceiling + 0.5
-    assert np.isfinite(conditional_bound(problem, np.array([0.2]), theta[None, None], *NO_LIMITS)[0])
-    for s, y in np.ndindex(2, 2):
-        low = theta.copy()
-        low[s, y] = problem.ceiling[s, y] - 1e-15
-        assert conditional_bound(problem, np.array([0.2]), low[None, None], *NO_LIMITS)[0] == np.inf
+    rho = np.array([0.2])
+    for label, ends in ((None, [[0.0, 1.0]]), (1, [[0.2, 0.4]])):
+        problem = objective_problem(population, Objective(0, 1, label), plain, "general", "any")
+        for tolerance in (0.0, 0.1, 1.0):
+            rates = BaseRates(2, MarginalSet(2), tolerance)
+            leaves = random_mean_leaves(np.random.default_rng(0), problem, rates, np.array(ends))
+            leaves = replace(leaves, slope=np.zeros((1, 2, 2)), zeta=problem.ceiling[None] + 0.5)
+            assert np.isfinite(mean_bound(problem, rates, rho, leaves)[0])
+            for s, y in np.ndindex(2, 2):
+                low = leaves.zeta.copy()
+                low[0, s, y] = problem.ceiling[s, y] - 1e-15
+                assert mean_bound(problem, rates, rho, replace(leaves, zeta=low))[0] == np.inf
+            for name, change in UNUSABLE.items():
+                changed = replace(leaves, **{name: getattr(leaves, name) + change})
+                assert mean_bound(problem, rates, rho, changed)[0] == np.inf, name
+            if tolerance > 0.0:
+                assert mean_bound(problem, rates, rho, replace(leaves, omega=np.full((1, 2), -0.1)))[0] == np.inf
 
 
 def test_reference_values() -> None:

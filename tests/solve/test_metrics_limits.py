@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 
 from fairbound import Population, certify, verify
 from fairbound.problem.objective import Objective
-from fairbound.solve.leaf_bounds import conditional_bound
+from fairbound.solve.base_rates import BaseRates
+from fairbound.solve.mean_leaves import mean_bound, tuned
 from fairbound.solve.problem import Problem
 from fairbound.solve.share_range import share_range
 from fairbound.solve.shares import MarginalSet
 from tests.forging import Change, Document, check_forgery, statements
+from tests.fractional_leaves import random_mean_leaves
 from tests.metric_oracles import Members, cells_of, largest, looked_at, sought
 from tests.metric_problems import POSITIVE, named, random_table
 from tests.problems import radius, random_limits, solver
@@ -87,7 +90,7 @@ def test_any_multipliers_are_valid(seed: int) -> None:
     population, _, limits = asked(KINDS[seed % 3], seed)
     population = population.selecting(POSITIVE)
     labels = problem_of(population, limits, Objective(0)).labels
-    groups, size = population.mass.shape
+    groups = len(population.groups)
     rho = radius(population, 0.3, **limits)
     climb = Members(cells_of(population, "general"), rho, rng, (MarginalSet(groups), labels))
     _, r, law = climb.pulled(climb.draw(600))
@@ -95,15 +98,16 @@ def test_any_multipliers_are_valid(seed: int) -> None:
     outside = np.einsum("ny,nsy->ns", np.delete(r, POSITIVE, 1), np.delete(mean, POSITIVE, 2)) / (1 - share)[:, None]
     for within, values in ((True, mean[:, :, POSITIVE]), (False, outside)):
         problem = problem_of(population, limits, Objective(0, 1, POSITIVE, within))
+        rates = BaseRates(groups, labels, 0.0)
         found = values[:, 0] - values[:, 1]
         for _ in range(60):
-            theta = problem.ceiling + 10.0 ** rng.uniform(-3, 1.5, size=(1, 2, groups, size))
-            omega = rng.normal(size=(1, size)) * 10.0 ** rng.uniform(-2, 1)
-            mu = rng.exponential(size=(1, labels.multipliers)) * 10.0 ** rng.uniform(-3, 1)
             ends = np.sort(np.clip(rng.choice(share) + rng.normal(size=(1, 2)) * 0.1, 0.0, 1.0))
             here = (share >= ends[0, 0]) & (share <= ends[0, 1])
-            bound = conditional_bound(problem, np.array([rho]), theta, np.zeros((1, 2, 0)), mu, ends, omega)
-            assert found[here].max(initial=-1.0) <= bound[0] + 1e-12
+            leaves = random_mean_leaves(rng, problem, rates, ends)
+            for one in (leaves, tuned(problem, rates, np.array([rho]), leaves)):
+                bound = mean_bound(problem, rates, np.array([rho]), one)
+                assert np.isfinite(bound[0])
+                assert found[here].max(initial=-1.0) <= bound[0] + 1e-12
 
 
 def test_limits_that_leave_one_choice() -> None:
@@ -131,7 +135,7 @@ def test_the_range_of_shares(seed: int) -> None:
     """Shares of members lie within it, and it is no wider than it has to be."""
     population, _, limits = asked("any", seed)
     problem = problem_of(population, limits, Objective(0, 1, POSITIVE))
-    found, labels = share_range(problem), problem.labels
+    found, labels = share_range(problem, 1.0), problem.labels
     corners = np.eye(labels.size)[POSITIVE] * np.array([[1.0], [-1.0]])
     drawn = labels.inside(np.random.default_rng(seed).dirichlet(np.full(labels.size, 0.5), 2000))[:, POSITIVE]
     assert found.ends[0] <= found.inner[0] <= drawn.min() + 1e-12
@@ -199,9 +203,10 @@ def test_wider_limits_are_not_proved() -> None:
 def test_an_omega_that_is_no_number() -> None:
     population, rho, limits = asked("skew", 0)
     problem = problem_of(population.selecting(POSITIVE), limits, Objective(0, 1, POSITIVE))
-    theta, ends = problem.ceiling + np.ones((1, 2, *problem.ceiling.shape)), np.array([[0.2, 0.4]])
-    given = np.zeros((1, 2, 0)), np.zeros((1, 0)), ends
-    assert np.isfinite(conditional_bound(problem, np.array([rho]), theta, *given, np.zeros((1, 3)))[0])
+    rates, at, ends = BaseRates(2, problem.labels, 0.0), np.array([rho]), np.array([[0.2, 0.4]])
+    leaves = random_mean_leaves(np.random.default_rng(0), problem, rates, ends)
+    leaves = replace(leaves, omega=np.zeros((1, 3)))
+    assert np.isfinite(mean_bound(problem, rates, at, leaves)[0])
     for value in (np.nan, np.inf, -np.inf, 1e200):
         omega = np.array([[value, 0.0, 0.0]])
-        assert conditional_bound(problem, np.array([rho]), theta, *given, omega)[0] == np.inf
+        assert mean_bound(problem, rates, at, replace(leaves, omega=omega))[0] == np.inf

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairbound.solve.rates_means_bounds import means_bound
 
 from fairbound import (
     Certificate,
@@ -20,13 +19,14 @@ from fairbound import (
     largest_certified_rho,
     verify,
 )
-from fairbound.arithmetic.arrays import Floats
 from fairbound.problem.objective import Objective
 from fairbound.solve.base_rates import BaseRates
+from fairbound.solve.mean_leaves import centred, mean_bound, tuned
 from fairbound.solve.nearest import nearest_in
 from fairbound.solve.problem import problem_of
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.signed_values import objective_problem
+from tests.fractional_leaves import intervals, random_mean_leaves
 from tests.metric_oracles import METRICS, cells_of, looked_at, sought
 from tests.metric_problems import EXTREME, POSITIVE, named, possible_metrics, random_table
 from tests.rates_metric_oracles import RatesMembers, largest_mean, smallest_ratio_of_means
@@ -217,22 +217,15 @@ def test_any_multipliers_are_valid(seed: int, tolerance: float) -> None:
 
 def _random_bound(rng: np.random.Generator, problem: Any, rates: BaseRates, rho: float) -> float:
     """Cover all least shares with intervals of random multipliers; the smallest of several such bounds."""
-    last = float(np.nextafter(1.0 - rates.tolerance, 1.0))
-    pieces = len(problem.parts) == 2 and not rates.free
     best = np.inf
     for _ in range(30):
-        size = 10.0 ** rng.uniform(-3, 1)
-        if pieces:
-            cuts = np.sort(np.r_[0.0, rng.uniform(0, last, size=5), last])
-            ends = np.stack([cuts[:-1], cuts[1:]], axis=1)
-        else:
-            ends = None
-        shape = (6 if pieces else 1, 2 if pieces else 1, *problem.ceiling.shape)
-        theta: Floats = problem.ceiling + size * rng.uniform(0.3, 1.0, size=shape)
-        count = len(theta)
-        nu = rng.normal(size=(count, shape[2])) * size
-        bound = means_bound(problem, rates, np.full(count, rho), theta, np.zeros((*shape[:2], 0)), nu, ends)
-        best = min(best, float(bound.max()))
+        ends = intervals(rng, problem, rates, 6)
+        leaves, at = random_mean_leaves(rng, problem, rates, ends), np.full(len(ends), rho)
+        better = tuned(problem, rates, at, leaves)
+        for one in (leaves, better, centred(problem, rates, at, better)[0]):
+            bound = mean_bound(problem, rates, at, one)
+            assert np.isfinite(bound).all()
+            best = min(best, float(bound.max()))
     return best
 
 

@@ -17,8 +17,7 @@ def test_every_function_has_questions() -> None:
     assert set(BOUNDS) == {
         "fractional_bound",
         "piece_bound",
-        "conditional_bound",
-        "means_bound",
+        "mean_bound",
         "moving_bound",
         "single_bound",
     }

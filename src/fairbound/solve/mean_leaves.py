@@ -108,9 +108,9 @@ def _shares(problem: Problem, ends: Floats) -> Floats:
 def mean_bound(problem: Problem, rates: BaseRates, rho: Floats, leaves: MeanLeaves) -> Floats:
     """Bound a mean in every interval; infinity where multipliers prove nothing."""
     share = _shares(problem, leaves.ends)
-    theta, error = _thetas(leaves, share)
-    level, pull = _levels(problem, rates, leaves, share, theta), _pulls(problem, rates, leaves, share)
     with np.errstate(all="ignore"):
+        theta, error = _thetas(leaves, share)
+        level, pull = _levels(problem, rates, leaves, share, theta), _pulls(problem, rates, leaves, share)
         mu = np.repeat(leaves.group_mu[:, None], pull.shape[1], axis=1)
         whole: Booleans = np.logical_and.reduce(np.isfinite(pull), axis=2)
         pulled = problem.groups.support(np.where(whole[..., None], pull, 0.0), mu)
@@ -128,6 +128,8 @@ def mean_bound(problem: Problem, rates: BaseRates, rho: Floats, leaves: MeanLeav
         if name.endswith("_mu"):
             usable = usable & (entry >= 0)
         held = held & np.logical_and.reduce(usable, axis=tuple(range(1, entry.ndim)))
+    if rates.tolerance > 0.0:  # labels have no shares of their own
+        held = held & ~leaves.omega.any(axis=1)
     return np.where(held & np.isfinite(bound), bound, np.inf)
 
 
