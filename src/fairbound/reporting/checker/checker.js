@@ -430,7 +430,7 @@ function fits(read) {
   const shaped = (rows, what) => form(rows.length === S && rows.every((row) => row.length === C), `${what} is no table of ${S} x ${C}`);
   const long = (entries, length, what) => form(entries === null || entries.length === length, `${what} has not ${length} entries`);
 
-  const known = (weight, facts) => {
+  const known = (weight, facts, loss = null) => {
     shaped(weight, "weight");
     form(weight.some((row) => row.some((w) => w > 0)), "no cell has weight");
     if (facts.kind === "losses") {
@@ -438,7 +438,7 @@ function fits(read) {
       for (const s of INDEX(S)) for (const y of INDEX(C)) {
         for (const [low, high, w, t] of facts.cells[s][y]) {
           form(low <= high && w > 0 && t <= 1 && (M === null || high <= M), "a bin's numbers do not fit together");
-          if (zeroOne(people.loss)) form(low === high && (low === 0 || low === 1), "a bin of a loss that is 0 or 1 is neither");
+          if (zeroOne(loss)) form(low === high && (low === 0 || low === 1), "a bin of a loss that is 0 or 1 is neither");
         }
         const w = Real.of(weight[s][y]), sum = total(facts.cells[s][y].map((b) => Real.of(b[2]))), room = w.times(1e-9);
         form(sum.minus(w).atMost(room) && w.minus(sum).atMost(room), "the bins of a cell do not add up to its weight");
@@ -455,8 +455,8 @@ function fits(read) {
         }
       }
     }
-    if (zeroOne(people.loss)) form(M === 1 && facts.kind !== "mean_variance", "a loss that is 0 or 1 has another ceiling, or variances");
-    if (["brier", "jsd", "absolute"].includes(people.loss)) form(M !== null && M <= 1, "the loss cannot be so large");
+    if (zeroOne(loss)) form(M === 1 && facts.kind !== "mean_variance", "a loss that is 0 or 1 has another ceiling, or variances");
+    if (["brier", "jsd", "absolute"].includes(loss)) form(M !== null && M <= 1, "the loss cannot be so large");
   };
 
   for (const names of [people.groups, people.labels]) {
@@ -464,7 +464,7 @@ function fits(read) {
     form(new Set(names.map(canonical)).size === names.length, "two groups or labels have one name");
   }
   form(people.positive === null || people.loss === "selected", "positive is for selections");
-  known(people.weight, people.knowledge);
+  known(people.weight, people.knowledge, people.loss);
 
   for (const [side, n] of [[asked.group_limits, S], [asked.label_limits, C]]) {
     form(side.rows.length === side.most.length && side.rows.every((row) => row.length === n), "limits do not fit together");
@@ -670,15 +670,16 @@ function reach(place, rho) {
 
 function support({ skew, rows, most }, v, mu) { // sigma(v; mu)
   need(mu.every((x) => x >= 0), "a multiplier is negative");
-  if (v.every((x) => Real.of(x).zero)) return ZERO;
   const rest = v.map((x, n) => Real.of(x).minus(total(rows.map((row, j) => Real.of(mu[j]).times(row[n])))));
   const fixed = dot(mu, most);
   if (skew === null) return fixed.plus(largest(rest));
-  const mean = total(rest).over(rest.length), order = rest.map((x) => [x.about, x]).sort((a, b) => b[0] - a[0]);
+  const mean = total(rest).over(rest.length), order = [...rest].sort((a, b) => b.minus(a).about);
   const place = Math.floor(1 / skew.about); // no more than 1/skew entries should exceed t
-  const t = place < rest.length ? larger(order[place][1], mean) : mean;
+  const t = place < rest.length ? larger(order[place], mean) : mean;
   return fixed.plus(t).plus(skew.times(total(rest.map((x) => positive(x.minus(t))))));
 }
+
+const supportOf = (side, omega, mu) => (omega.every((x) => x === 0) ? ZERO : support(side, omega, mu));
 
 function rates(place, v, nu) { // sigma_e(v; nu), for a table v
   const { S, C, e } = place;
@@ -693,9 +694,9 @@ function leastShares({ skew, rows, most, n }) {
   const least = INDEX(n).map(() => (skew === null ? ZERO : positive(ONE.minus(skew.times(n - 1)).over(n))));
   const most_ = INDEX(n).map(() => ONE);
   rows.forEach((row, j) => {
-    spend(n * n);
+    const [first, second] = [...row].sort((a, b) => a - b), b = most[j];
     row.forEach((a, i) => {
-      const l = Real.of(Math.min(...row.filter((_, k) => k !== i))), b = most[j];
+      const l = Real.of(a === first ? second : first); // the least of the others
       if (l.below(a)) most_[i] = smaller(most_[i], positive(b.minus(l).over(Real.of(a).minus(l))));
       else if (Real.of(a).below(l)) least[i] = larger(least[i], l.minus(b).over(l.minus(a)));
     });
@@ -719,7 +720,8 @@ function* pieces(place, axis, floors, splits) { // the corners of each leaf, in 
   const rest = ONE.minus(total(floors.map(Real.of)));
   need(rest.lo >= 0n, "floors add up to more than 1");
   need(floors.length <= 4096, "a piece has too many corners");
-  const open = [{ depth: 0, corners: floors.map((_, n) => floors.map((x, k) => (k === n ? rest.plus(x) : Real.of(x)))) }];
+  spend(floors.length ** 2);
+  const low = floors.map(Real.of), open = [{ depth: 0, corners: low.map((x, n) => low.with(n, rest.plus(x))) }];
   for (const split of splits) {
     need(open.length > 0, "too many pieces");
     const { depth, corners } = open.pop();
@@ -728,7 +730,7 @@ function* pieces(place, axis, floors, splits) { // the corners of each leaf, in 
     need(Number.isInteger(i) && Number.isInteger(j) && i !== j && i < n && j < n && t > 0 && t < 1, "a cut is not between two corners");
     need(depth < 400, "pieces are cut too often");
     const x = corners[i].map((a, k) => a.plus(corners[j][k].minus(a).times(t)));
-    const child = (at) => { spend(n); const copy = [...corners]; copy[at] = x; return { depth: depth + 1, corners: copy }; };
+    const child = (at) => { spend(n); return { depth: depth + 1, corners: corners.with(at, x) }; };
     open.push(child(j), child(i));
   }
   need(open.length === 0, "pieces are missing");
@@ -778,7 +780,7 @@ function tilted(place, axis, leaf, claimed, R) { // form T: a function of the co
   const level = w.map((row) => rest.times(dot(leaf.centre, highest ?? row)).plus(d.zero ? ZERO : d.times(largest(highest ?? row))));
   const mu = { group: leaf.group_mu, label: leaf.label_mu }, other = byLabel ? "group" : "label";
   const fixed = support(limited[other], level, mu[other]).minus(dot(leaf.gamma, leaf.centre)).plus(lam.times(R.minus(place.offset)))
-    .plus(support(limited[axis], leaf.omega, mu[axis]));
+    .plus(supportOf(limited[axis], leaf.omega, mu[axis]));
   const linear = leaf.gamma.map((x, a) => Real.of(x).minus(leaf.omega[a]));
   return (corners) => fixed.plus(largest(corners.map((x) => {
     const moved = x.map((share, a) => share.minus(leaf.centre[a])), slant = tilt.map((row) => dot(row, moved));
@@ -818,9 +820,9 @@ function fractional(place, axis, leaf, A) { // form F: a function of the corners
     need(axis !== "part" && leaf.base !== null && leaf.offset !== null && leaf.slope === null, "form F of a loss has base and offset");
     need(equal || (axis === "group" && leaf.offset.every((x) => x === 0)), "form F of a loss searches groups, without offset");
     const byLabel = axis === "label", other = byLabel ? "group" : "label";
-    const sums = leaf.offset.map((x, b) => total(cells.filter((c) => (byLabel ? c.s : c.y) === b).map((c) => zeta[c.s][c.y])).plus(x));
+    const sums = leaf.offset.map((x, b) => total(byLabel ? zeta[b] : zeta.map((row) => row[b])).plus(x));
     const level = equal ? support(limited[other], sums, mu[other]) : rates(place, zeta, leaf.nu);
-    const fixed = level.minus(lam.times(A)).plus(support(limited[axis], leaf.omega, mu[axis]));
+    const fixed = level.minus(lam.times(A)).plus(supportOf(limited[axis], leaf.omega, mu[axis]));
     const linear = leaf.base.map((x, n) => Real.of(x).minus(leaf.omega[n]));
     return (corners) => fixed.plus(largest(corners.map((x) => {
       let terms = ZERO;
@@ -837,7 +839,7 @@ function fractional(place, axis, leaf, A) { // form F: a function of the corners
   need(equal || leaf.omega.every((x) => x === 0), "omega is for equal base rates");
   const slope = leaf.slope === null ? leaf.zeta.map((row) => row.map(() => ZERO)) : leaf.slope.map((row) => row.map(Real.of));
   const parts = leaf.centre.length, labels = INDEX(parts).map((n) => INDEX(C).filter((y) => cells[y].part === n));
-  const fixed = support(limited.label, leaf.omega, mu.label).minus(lam.times(A));
+  const fixed = supportOf(limited.label, leaf.omega, mu.label).minus(lam.times(A));
   return (corners) => fixed.plus(largest(corners.map((x) => {
     const theta = cells.map((cell) => zeta[cell.s][cell.y].plus(x[cell.part].times(slope[cell.s][cell.y])));
     cells.forEach((cell, i) => need(cell.ceiling.atMost(theta[i]), "a multiplier is below its ceiling"));
@@ -849,7 +851,7 @@ function fractional(place, axis, leaf, A) { // form F: a function of the corners
     } else if (parts === 1) level = rates(place, rows, leaf.nu);
     else level = total(rows.flatMap((row) => labels.map((own) => largest(own.map((y) => row[y])))));
     if (lam.zero) return level;
-    const pull = (a) => INDEX(S).map((s) => total(cells.filter((cell) => cell.s === s).flatMap((cell) => {
+    const pull = (a) => INDEX(S).map((s) => total(cells.slice(s * C, s * C + C).flatMap((cell) => {
       const q = slope[s][cell.y], n = cell.part;
       return cell.atoms.map(([u, p]) => p.times(fractionAt(a[n], zeta[s][cell.y].minus(u), q, x[n], Real.of(leaf.centre[n]))));
     })));
@@ -978,6 +980,7 @@ function objectivesOf(read) {
   if (Object.hasOwn(PAIRS, metric.name)) {
     need(metric.group === null, "a metric of pairs has no group");
     const positive_ = people.positive === null ? -1 : labels.indexOf(canonical(people.positive));
+    spend(10 * groups.length ** 2);
     const pairs = INDEX(groups.length).flatMap((a) => INDEX(groups.length).filter((b) => b !== a).map((b) => [a, b]));
     return PAIRS[metric.name].flatMap(([label, inside]) => {
       need(label === null || positive_ >= 0, "no label is called positive");
@@ -1048,7 +1051,7 @@ const within_ = (where, prove) => {
 const LEFT = "what names look like, and that the statistics are those of the data";
 
 function check(bytes, options = {}) { // the verdict on a document, whatever it is
-  Object.assign(effort, { spent: 0, most: options.patient ? 6e8 : 1e7 });
+  Object.assign(effort, { spent: 0, most: options.patient ? 3e8 : 5e6 });
   const notes = new Set(), result = { verdict: "not a certificate", status: 2, reason: null, digest: null, points: [], left: LEFT };
   try {
     form(bytes.length <= MOST_BYTES, "is longer than 32,000,000 bytes");
@@ -1304,7 +1307,7 @@ function onSphere(place, cells, err, people) {
     if (sign < 0) values.reverse();
     const rough = values.map((value, j) => [value.about, list[j] / m]).filter((one) => one[1] > 0), A = a.about ** 2;
     const upper = (u) => { const eta = M * (1 + Math.exp(u)); return eta - A / rough.reduce((sum, [value, w]) => sum + w / (eta - value), 0); };
-    let low = -60, high = 30;
+    let low = -35, high = 30;
     for (let step = 0; step < 200; step += 1) {
       const one = low + (high - low) / 3, two = high - (high - low) / 3;
       if (upper(one) < upper(two)) high = two; else low = one;
@@ -1355,7 +1358,7 @@ function byHoeffding(place, cells, err, people) {
 
 function samplingProved(read, place, confidence) { // what it cannot see, in words
   const { population: people, question: asked } = read, { sample, M } = place, { knowledge: facts } = people;
-  need(!people.weighted && people.rows > 0 && facts.kind === "losses", "a sample is rows without weights, and their losses");
+  need(!people.weighted && Number.isInteger(people.rows) && facts.kind === "losses", "a sample is rows without weights, and their losses");
   need(asked.support === "any" && asked.empty_cells === "ceiling", "a sample does not tell which losses there are");
   need(canonical(sample.weight) === canonical(people.weight), "the weights of the surrogate are not those of the rows");
   const cells = place.cells.map(({ s, y, sign }) => {
