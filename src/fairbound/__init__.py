@@ -15,8 +15,9 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time a name is i
     from fairbound.data.losses import LOSSES, Loss
     from fairbound.data.population import Population
     from fairbound.data.predicted import Predicted
+    from fairbound.data.tally import Tally
     from fairbound.errors import InfeasibleError, InputError, SmallCellWarning, ThresholdError
-    from fairbound.reporting.report import report
+    from fairbound.reporting.report import Report, report
     from fairbound.sampling.region import REGIONS, Hoeffding, Region, Sphere, Surrogate
     from fairbound.solve.between import divergence_between, hellinger_radius
     from fairbound.solve.nearest import NearestFair, nearest_fair
@@ -34,8 +35,9 @@ _HOMES = {
     "data.losses": ("LOSSES", "Loss"),
     "data.population": ("Population",),
     "data.predicted": ("Predicted",),
+    "data.tally": ("Tally",),
     "errors": ("InfeasibleError", "InputError", "SmallCellWarning", "ThresholdError"),
-    "reporting.report": ("report",),
+    "reporting.report": ("Report", "report"),
     "sampling.region": ("REGIONS", "Hoeffding", "Region", "Sphere", "Surrogate"),
     "solve.between": ("divergence_between", "hellinger_radius"),
     "solve.nearest": ("NearestFair", "nearest_fair"),
@@ -58,10 +60,12 @@ __all__ = [
     "Population",
     "Predicted",
     "Region",
+    "Report",
     "SmallCellWarning",
     "Sphere",
     "Status",
     "Surrogate",
+    "Tally",
     "ThresholdError",
     "Verdict",
     "Verification",

@@ -66,7 +66,7 @@ def test_names_of_strangers_are_shown_and_not_obeyed() -> None:
 
 def test_what_a_population_shows() -> None:
     given = Population.from_losses([0.1, 0.2, 0.4], [0, 1, 0], sensitive_features=["a", "a", "b"])
-    assert repr(given) == "Population(2 groups x 2 labels, 3 rows, loss=0.233333, ceiling=1)"
+    assert repr(given) == "Population(2 groups x 2 labels, 3 rows, mean loss=0.233333, ceiling=1)"
     texts = Page(given._repr_html_()).texts
     assert texts[0] == repr(given)
     assert texts[1:7] == ["group", "label", "rows", "share", "base rate", "mean loss"]
@@ -80,7 +80,7 @@ def test_what_certificates_show(shift: str) -> None:
     certificate = certify(given, 0.2, shift=shift)  # type: ignore[arg-type]  # both are shifts
     texts = Page(certificate._repr_html_()).texts
     assert texts[0] == f"The loss of the model is at most {Digits(6).up(certificate.bound)}"
-    assert Digits(6).down(certificate.attained) in texts[1]
+    assert certificate.texts(Digits(6))[1] in texts[1]
     assert "0.2" in texts[1]
     assert shift in texts[1]
     assert texts[-len(certificate.assumptions) :] == list(certificate.assumptions)

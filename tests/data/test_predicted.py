@@ -488,7 +488,7 @@ def test_a_rate_is_not_called_a_loss() -> None:
     population = Population.from_predictions(
         ["no", "yes"] * 100, ["no", "yes", "no", "no"] * 50, sensitive_features=["f", "f", "m", "m"] * 50
     ).selecting()
-    assert repr(population) == "Population(2 groups x 2 labels, 200 rows, selected=0.250000, positive='yes')"
+    assert repr(population) == "Population(2 groups x 2 labels, 200 rows, selection rate=0.250000, positive='yes')"
     shown = population._repr_html_()
     assert "<th>selection rate</th>" in shown
     certificate = certify(population, 0.3)

@@ -14,14 +14,12 @@ from fairbound.certificate.continuous import proved_at
 from fairbound.certificate.document import (
     digest,
     read_limits,
-    read_name,
     read_objective,
     read_population,
     read_sampling,
     read_witness,
     to_json,
     write_limits,
-    write_name,
     write_objective,
     write_population,
     write_sampling,
@@ -44,6 +42,7 @@ from fairbound.verify.strict import MalformedError
 from fairbound.version import __version__
 from fairbound.wording.confidence import with_probability
 from fairbound.wording.digits import Digits, radius_down
+from fairbound.wording.names import read_name, write_name
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
 from fairbound.wording.overview import change_rows
 from fairbound.wording.vocabulary import Wording
@@ -217,10 +216,8 @@ class Certificate:
         return min(values) if self.lower else max(values)
 
     def texts(self, digits: Digits) -> tuple[str, str]:
-        """Return bound and attained value as texts, rounded to the safe side: a bound away from the truth."""
-        if self.lower:
-            return digits.down(self.bound), digits.up(self.attained)
-        return digits.up(self.bound), digits.down(self.attained)
+        """Return bound and attained value as texts that agree with each other: see :meth:`Digits.pair`."""
+        return digits.pair(self.bound, self.attained, lower=self.lower)
 
     @property
     def gap(self) -> float:

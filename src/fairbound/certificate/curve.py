@@ -162,7 +162,7 @@ class CertificateCurve:
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return head and rows of the table of bounds, as text; infeasible radii are marked.
 
-        Bounds are rounded up, attained losses down.
+        Bounds are rounded up, attained losses down; where the two differ by less than is shown, they are written alike.
         """
         rows = [
             [radius_down(rho), "infeasible", "", ""]

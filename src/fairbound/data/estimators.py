@@ -9,9 +9,9 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.cells import Categories, read_array
+from fairbound.data.counted import check_finite
 from fairbound.data.losses import Loss
 from fairbound.data.predictions import by_label, predicted_labels, probabilities
-from fairbound.data.tally import check_finite
 from fairbound.errors import InputError, argument
 
 

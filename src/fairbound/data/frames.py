@@ -10,19 +10,27 @@ from typing import Any
 
 import narwhals as nw
 
-from fairbound.data.collected_frames import tally_collected
+from fairbound.data.collected_frames import read_collected
 from fairbound.data.columns import Columns, check_known
+from fairbound.data.counted import Counted, Rows, count_cells
 from fairbound.data.csv_file import CsvFile
-from fairbound.data.csv_tally import tally_csv
-from fairbound.data.lazy_frames import tally_lazy
-from fairbound.data.tally import Tally
+from fairbound.data.csv_rows import read_csv
+from fairbound.data.lazy_frames import count_lazy
 from fairbound.errors import InputError, argument, either
 
 
-def tally_frame(frame: Any, columns: Columns) -> Tally:
+def count_frame(frame: Any, columns: Columns) -> Counted:
     """Count the cells of a frame and summarise their losses."""
+    found = read_frame(frame, columns)
+    if isinstance(found, Rows):
+        return count_cells(found, columns.ceiling, columns.loss_name)
+    return count_lazy(found, columns)
+
+
+def read_frame(frame: Any, columns: Columns) -> Rows | nw.LazyFrame[Any]:
+    """Return the rows of a frame in memory, or a lazy frame whose columns are there and can be counted."""
     if isinstance(frame, CsvFile):
-        return tally_csv(frame, columns)
+        return read_csv(frame, columns)
     opened, schema = _open(frame)
     check_known(columns, schema.names())
     for name in columns.keys:
@@ -42,9 +50,7 @@ def tally_frame(frame: Any, columns: Columns) -> Tally:
                     f"{argument('probability')} names the label {label!r}, but column {columns.label!r} holds {kind}"
                 )
                 raise InputError(message)
-    if isinstance(opened, nw.DataFrame):
-        return tally_collected(opened, columns)
-    return tally_lazy(opened, columns)
+    return read_collected(opened, columns) if isinstance(opened, nw.DataFrame) else opened
 
 
 def _open(frame: Any) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], nw.Schema]:

@@ -19,16 +19,15 @@ import narwhals as nw
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
-from fairbound.data.cells import Categories, at_least_two, intersect, number_names
+from fairbound.data.cells import Categories, at_least_two, number_names
 from fairbound.data.collected_frames import declared_order
 from fairbound.data.columns import Columns
+from fairbound.data.counted import COLLECT, Counted
 from fairbound.data.exact_sums import Cut, careful_cut, guessed_cut
 from fairbound.data.frame_values import check_sums, check_values, count_rows, fetch, missing_in, number, without_missing
 from fairbound.data.lazy_losses import loss_expression
-from fairbound.data.loss_summary import BINS, LossTable, bin_edges, pack
+from fairbound.data.loss_summary import BINS, MOST_BINS, LossTable, bin_edges, bins_for, pack
 from fairbound.data.predicted import count_predicted
-from fairbound.data.predictions import aligned
-from fairbound.data.tally import COLLECT, Tally
 from fairbound.errors import InputError, argument
 
 Lazy = nw.LazyFrame[Any]
@@ -37,8 +36,11 @@ Found = nw.DataFrame[Any]
 #: If no loss exceeds this share of the ceiling, the bins are laid below the largest loss instead, in another pass.
 SPARSE = 1 / 64
 
+#: So many bins come back only if there are more cells than can have as many bins as we want.
+FITTING = MOST_BINS // BINS * (BINS + 1) + 1
 
-def tally_lazy(frame: Lazy, columns: Columns) -> Tally:
+
+def count_lazy(frame: Lazy, columns: Columns) -> Counted:
     """Count the cells of a lazy frame and summarise their losses, inside its engine."""
     excluded = 0
     if columns.missing == "drop":
@@ -46,21 +48,20 @@ def tally_lazy(frame: Lazy, columns: Columns) -> Tally:
         frame = without_missing(frame, columns)
         excluded = before - count_rows(frame)
     cut = guessed_cut(frame, columns)
-    found, top, weight = _counted(frame, columns, cut)
+    found, top, bins, weight = _counted(frame, columns, cut)
     if weight is None:
-        found, top, weight = _counted(frame, columns, careful_cut(frame, columns))
+        found, top, bins, weight = _counted(frame, columns, careful_cut(frame, columns))
     if weight is None:
         message = f"the weights are too many or too unequal to be added up exactly; {COLLECT}"
         raise InputError(message)
     labels, groups = _names(frame, columns, found)
     if columns.prediction is not None:
         named = number_names(found["p"].to_list(), declared_order(frame, str(columns.prediction)))
-        codes = aligned(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", named)
-        predicted = count_predicted(codes, labels, groups, weight)
+        predicted = count_predicted(columns.align(labels, named), labels, groups, weight)
         table = predicted.errors
     else:
-        predicted, table = None, _table(found, weight, top, groups, labels)
-    return Tally(
+        predicted, table = None, _table(found, weight, bin_edges(top, bins), groups, labels)
+    return Counted(
         groups.names,
         labels.names,
         table,
@@ -73,29 +74,29 @@ def tally_lazy(frame: Lazy, columns: Columns) -> Tally:
     )
 
 
-def _key_expressions(columns: Columns) -> tuple[list[str], list[nw.Expr]]:
+def key_expressions(columns: Columns) -> tuple[list[str], list[nw.Expr]]:
     """Return names of our own for the columns of groups and label, and what they hold."""
     keys = {"y": columns.label} | {f"g{i}": name for i, name in enumerate(columns.groups)}
     return list(keys), [nw.col(name).alias(key) for key, name in keys.items()]
 
 
-def _counted(frame: Lazy, columns: Columns, cut: Cut | None) -> tuple[Found, float, Floats | None]:
-    """Run the query; return its bins, the loss at which they end, and their weights, if these are sure to be exact."""
-    names, keys = _key_expressions(columns)
+def _counted(frame: Lazy, columns: Columns, cut: Cut | None) -> tuple[Found, float, int, Floats | None]:
+    """Run the query; return its bins, where they end, how many there are, and their weights, if sure to be exact."""
+    names, keys = key_expressions(columns)
     parts = {} if cut is None else cut.parts()
-    chosen = frame.select(*keys, _value(frame, columns), *(part.alias(key) for key, part in parts.items()))
+    chosen = frame.select(*keys, value_expression(frame, columns), *(part.alias(key) for key, part in parts.items()))
     if columns.prediction is not None:
-        found, top = _count_predictions(frame, columns, chosen, names, cut), columns.ceiling
+        found, top, bins = _count_predictions(frame, columns, chosen, names, cut), columns.ceiling, BINS
     else:
-        found, top = _histogram(frame, columns, chosen, names, cut)
+        found, top, bins = _histogram(frame, columns, chosen, names, cut)
     if cut is None:
-        return found, top, found["n"].to_numpy().astype(np.float64)
+        return found, top, bins, found["n"].to_numpy().astype(np.float64)
     if cut.suspicious(found):
         check_values(frame, columns)
-    return found, top, cut.total(found)
+    return found, top, bins, cut.total(found)
 
 
-def _value(frame: Lazy, columns: Columns) -> nw.Expr:
+def value_expression(frame: Lazy, columns: Columns) -> nw.Expr:
     """Return what the rows of a cell are told apart by: the predicted label or the loss."""
     if columns.prediction is None:
         loss = number(columns.loss) if columns.loss is not None else loss_expression(columns, _named(frame, columns))
@@ -112,57 +113,68 @@ def _count_predictions(frame: Lazy, columns: Columns, chosen: Lazy, names: list[
     """Count the rows of each group, label and predicted label."""
     weights = [] if cut is None else cut.aggregates()
     found = fetch(chosen.group_by(*names, "p").agg(nw.len().alias("n"), *weights))
-    if _incomplete(found, [*names, "p"]):
+    if incomplete(found, [*names, "p"]):
         check_values(frame, columns)
     return found
 
 
-def _histogram(frame: Lazy, columns: Columns, chosen: Lazy, names: list[str], cut: Cut | None) -> tuple[Found, float]:
-    """Count the rows of each group, label and bin of the loss; return also the loss at which the bins end."""
+def _histogram(
+    frame: Lazy, columns: Columns, chosen: Lazy, names: list[str], cut: Cut | None
+) -> tuple[Found, float, int]:
+    """Count the rows of each group, label and bin of the loss; return also where the bins end, and their number.
+
+    Their number follows from that of the cells (``bins_for``), which is known afterwards: few tables have so many that
+    the bins become coarser. No more bins than that leave the engine.
+    """
     top = columns.ceiling
     if not math.isfinite(top):
         largest = fetch(chosen.select(nw.col("loss").max())).item()
         top = float(largest) if largest is not None and 0 < largest < math.inf else 1.0
-    found = _bins(chosen, names, top, cut)
+    bins, found = BINS, _bins(chosen, names, top, BINS, cut, FITTING)
+    cells = found if len(found) < FITTING else fetch(chosen.group_by(*names).agg(nw.len().alias("n")))
+    groups, labels = len(cells.select(names[1:]).unique()), len(cells.select(names[:1]).unique())
+    if (count := bins_for(max(1, groups * labels))) < bins:
+        bins, found = count, _bins(chosen, names, top, count, cut)
     largest = _largest(frame, columns, names, found, top)
     if 1e-30 < largest < SPARSE * top:
         top = largest
-        found = _bins(chosen, names, top, cut)
-    return found, top
+        found = _bins(chosen, names, top, bins, cut)
+    return found, top, bins
 
 
 def _named(frame: Lazy, columns: Columns) -> dict[Hashable, str]:
     """Return the column of each label; the labels are looked up only if their order matters."""
     if not columns.by_place:
         return columns.probability
+    if columns.all_labels is not None:
+        return columns.named(columns.all_labels)
     labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())
-    if not len(labels) or _incomplete(labels, ["y"]):
+    if not len(labels) or incomplete(labels, ["y"]):
         check_values(frame, columns)
     found = number_names(labels["y"].to_list(), declared_order(frame, columns.label))
     at_least_two(f"column {columns.label!r}", "label", found)
     return columns.named(found.names)
 
 
-def _bins(chosen: Lazy, names: list[str], top: float, cut: Cut | None) -> Found:
+def _bins(chosen: Lazy, names: list[str], top: float, bins: int, cut: Cut | None, most: int | None = None) -> Found:
     """Run the query. Bin k holds the losses from ``top (1 - (k/B)^2)`` to ``top (1 - ((k-1)/B)^2)``, as for arrays."""
-    scale = top / BINS**2
+    scale = top / bins**2
     loss, k = nw.col("loss"), nw.col("k")
     above = loss - (top - scale * (k * k))
-    binned = _with_bin(chosen, top).with_columns(above=above if cut is None else above * nw.col("w"))
-    return fetch(
-        binned.group_by(*names, "k").agg(
-            nw.len().alias("n"),
-            nw.col("above").sum(),
-            loss.min().alias("least"),
-            loss.max().alias("most"),
-            *([] if cut is None else cut.aggregates()),
-        )
+    binned = with_bin(chosen, top, bins).with_columns(above=above if cut is None else above * nw.col("w"))
+    found = binned.group_by(*names, "k").agg(
+        nw.len().alias("n"),
+        nw.col("above").sum(),
+        loss.min().alias("least"),
+        loss.max().alias("most"),
+        *([] if cut is None else cut.aggregates()),
     )
+    return fetch(found if most is None else found.head(most))
 
 
-def _with_bin(chosen: Lazy, top: float) -> Lazy:
+def with_bin(chosen: Lazy, top: float, bins: int) -> Lazy:
     """Add the number k of the bin, whatever it is for losses above the top: these are seen in the largest loss."""
-    inverse = 1.0 / (top / BINS**2)
+    inverse = 1.0 / (top / bins**2)
     if not chosen.implementation.is_duckdb():
         return chosen.with_columns(k=((top - nw.col("loss")) * inverse).sqrt().ceil())
     # The root of DuckDB fails for negative numbers. Narwhals tells the cases apart, which takes a tenth of the time.
@@ -175,15 +187,15 @@ def _with_bin(chosen: Lazy, top: float) -> Lazy:
 
 def _largest(frame: Lazy, columns: Columns, names: list[str], found: Found, top: float) -> float:
     """Return the largest loss; refuse what cannot be binned, after finding out what it is."""
-    if not len(found) or _incomplete(found, [*names, "k"]):
-        _explain(frame, columns)
+    if not len(found) or incomplete(found, [*names, "k"]):
+        explain(frame, columns)
     least, most = found["least"].to_numpy(), found["most"].to_numpy()
     if not ((least >= 0) & (most <= top)).all():
-        _explain(frame, columns)
+        explain(frame, columns)
     return float(most.max())
 
 
-def _explain(frame: Lazy, columns: Columns) -> None:
+def explain(frame: Lazy, columns: Columns) -> None:
     """Say what is wrong with the values."""
     check_values(frame, columns)
     labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())["y"].to_list()
@@ -197,28 +209,24 @@ def _explain(frame: Lazy, columns: Columns) -> None:
     raise InputError(message)
 
 
-def _incomplete(found: Found, keys: list[str]) -> bool:
+def incomplete(found: Found, keys: list[str]) -> bool:
     """Whether a row lacks a value: engines give such rows a group of their own."""
     return any(found.select(missing_in(found, key).any() for key in keys).row(0))
 
 
 def _names(frame: Lazy, columns: Columns, found: Found) -> tuple[Categories, Categories]:
     """Number labels and groups."""
-    labels = number_names(found["y"].to_list(), declared_order(frame, columns.label))
-    at_least_two(f"column {columns.label!r}", "label", labels)
+    labels = columns.number_labels(number_names(found["y"].to_list(), declared_order(frame, columns.label)))
     if columns.probability:
         columns.named(labels.names)
-    groups = intersect(
-        [
-            number_names(found[f"g{index}"].to_list(), declared_order(frame, name))
-            for index, name in enumerate(columns.groups)
-        ]
-    )
-    at_least_two(f"column {' and '.join(map(repr, columns.groups))}", "group", groups)
-    return labels, groups
+    found_groups = [
+        number_names(found[f"g{index}"].to_list(), declared_order(frame, name))
+        for index, name in enumerate(columns.groups)
+    ]
+    return labels, columns.number_groups(found_groups)
 
 
-def _table(found: Found, weight: Floats, top: float, groups: Categories, labels: Categories) -> LossTable:
+def _table(found: Found, weight: Floats, edges: Floats, groups: Categories, labels: Categories) -> LossTable:
     """Return the losses of the cells from the bins.
 
     Rounding may put losses a little outside the edges of their bin. Then the bin is widened. Below, by twice as much as
@@ -228,10 +236,11 @@ def _table(found: Found, weight: Floats, top: float, groups: Categories, labels:
     k, rows, above, least, most = (
         found[name].to_numpy().astype(np.float64) for name in ("k", "n", "above", "least", "most")
     )
-    scale = top / BINS**2
+    top, bins = float(edges[-1]), len(edges) - 1
+    scale = top / bins**2
     edge, next_edge = top - scale * (k * k), top - scale * ((k - 1) * (k - 1))
     # A bin of one distinct loss is that loss, unless rounding has put it into another bin than arrays would.
-    single: Booleans = (least == most) & (np.searchsorted(bin_edges(top), least, side="right") == BINS + 1 - k)
+    single: Booleans = (least == most) & (np.searchsorted(edges, least, side="right") == bins + 1 - k)
     low = np.where(single, least, edge - 2.0 * np.maximum(edge - least, 0.0))
     high = np.where(single, least, np.maximum(next_edge, most))
     above = above + weight * (edge - low)
@@ -239,9 +248,9 @@ def _table(found: Found, weight: Floats, top: float, groups: Categories, labels:
     whole = np.where(single | ~used, 1.0, weight * (high - low))
     to_high = np.where(single, 0.0, np.clip(above / whole, 0.0, 1.0))
     cell = groups.codes * len(labels.names) + labels.codes
-    bins = np.stack([low, high, weight, 1.0 - to_high, to_high, np.where(single, 1.0, rows)])
+    packed = np.stack([low, high, weight, 1.0 - to_high, to_high, np.where(single, 1.0, rows)])
     order = np.lexsort((high, low, cell))
     order = order[used[order]]
     shape = len(groups.names), len(labels.names)
     ends = np.cumsum(np.bincount(cell[order], minlength=shape[0] * shape[1]))
-    return pack(np.split(bins[:, order], ends[:-1], axis=1), shape)
+    return pack(np.split(packed[:, order], ends[:-1], axis=1), shape)

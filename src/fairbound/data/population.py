@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +11,14 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.cells import Categories, check_mass, check_names, encode_labels, numbers
 from fairbound.data.columns import Missing, ProbabilityColumns, read_columns
+from fairbound.data.counted import Counted, check_finite, check_table, count_arrays, read_ceiling
 from fairbound.data.estimators import model_values
 from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.losses import Loss, find_loss
 from fairbound.data.moments import read_moments, read_selection_rate
 from fairbound.data.predicted import Predicted, find_positive, given_rates
 from fairbound.data.predictions import predicted_labels, probabilities
-from fairbound.data.tally import Tally, check_finite, check_table, read_ceiling, tally_arrays
+from fairbound.data.tally import Tally, check_tally, tally_of_counts
 from fairbound.errors import InputError, argument
 from fairbound.wording.notebook import html_paragraph, html_table
 from fairbound.wording.overview import cell_rows
@@ -28,8 +29,8 @@ from fairbound.wording.vocabulary import SELECTED, TWO_VALUED, wording
 class Population:
     """What is known of a distribution P of groups, labels and losses.
 
-    Build one with :meth:`from_frame`, :meth:`from_estimator`, :meth:`from_predictions`, :meth:`from_losses` or
-    :meth:`from_moments`.
+    Build one with :meth:`from_frame`, :meth:`from_estimator`, :meth:`from_predictions`, :meth:`from_losses`,
+    :meth:`from_counts`, :meth:`from_tally` or :meth:`from_moments`.
 
     Attributes
     ----------
@@ -107,7 +108,7 @@ class Population:
         size = f"{len(self.groups)} groups x {len(self.labels)} labels"
         source = "from moments" if self.rows is None else f"{self.rows} rows"
         what = f"ceiling={self.ceiling:g}" if self.positive is None else f"positive={self.positive!r}"
-        return f"Population({size}, {source}, {self.loss_name}={self.loss:.6f}, {what})"
+        return f"Population({size}, {source}, {wording(self).column}={self.loss:.6f}, {what})"
 
     def _repr_html_(self) -> str:
         """Show the population in a notebook: itself in a line, and the table of its cells."""
@@ -129,7 +130,7 @@ class Population:
         >>> from fairbound import Population
         >>> population = Population.from_predictions([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("aabb"))
         >>> population.selecting()
-        Population(2 groups x 2 labels, 4 rows, selected=0.750000, positive=1)
+        Population(2 groups x 2 labels, 4 rows, selection rate=0.750000, positive=1)
         >>> population.selecting().group_means.tolist()
         [0.5, 1.0]
         """
@@ -169,7 +170,7 @@ class Population:
         --------
         >>> from fairbound import Population
         >>> Population.from_moments([[0.4, 0.2], [0.3, 0.1]], [[0.1, 0.3], [0.1, 0.5]])
-        Population(2 groups x 2 labels, from moments, loss=0.180000, ceiling=1)
+        Population(2 groups x 2 labels, from moments, mean loss=0.180000, ceiling=1)
         """
         top = read_ceiling(ceiling)
         masses, knowledge = read_moments(mass, mean, variance, top)
@@ -219,17 +220,17 @@ class Population:
         --------
         >>> from fairbound import Population
         >>> Population.from_losses([0.1, 0.2, 0.4, 0.9], [0, 1, 0, 1], sensitive_features=["a", "a", "b", "b"])
-        Population(2 groups x 2 labels, 4 rows, loss=0.400000, ceiling=1)
+        Population(2 groups x 2 labels, 4 rows, mean loss=0.400000, ceiling=1)
         """
         losses = numbers("loss", loss)
         if losses.ndim != 1:
             message = f"{argument('loss')} must have one entry per row, but its shape is {losses.shape}"
             raise InputError(message)
         top = read_ceiling(ceiling)
-        tally = tally_arrays(
+        counted = count_arrays(
             losses, encode_labels("y_true", y_true, labels), sensitive_features, sample_weight, top, loss_name, groups
         )
-        return cls._of(tally, some_absent=(groups is not None, labels is not None))
+        return cls._of(counted, some_absent=(groups is not None, labels is not None))
 
     @classmethod
     def from_predictions(
@@ -268,7 +269,7 @@ class Population:
         --------
         >>> from fairbound import Population
         >>> Population.from_predictions([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=["a", "a", "b", "b"])
-        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         chosen = find_loss(loss, clip)
         label = encode_labels("y_true", y_true, labels)
@@ -278,8 +279,8 @@ class Population:
         else:
             values = chosen.rows(probabilities(y_pred, label.names, len(label.codes)), label.codes)
             check_finite(values, chosen.name)
-        tally = tally_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name, groups)
-        return cls._of(tally, some_absent=(groups is not None, labels is not None))
+        counted = count_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name, groups)
+        return cls._of(counted, some_absent=(groups is not None, labels is not None))
 
     @classmethod
     def from_estimator(
@@ -315,12 +316,12 @@ class Population:
         ...     return [int(x > 0.5) for x in X]
         >>> X, y, sex = [0.1, 0.7, 0.8, 0.9], [0, 1, 0, 1], ["f", "f", "m", "m"]
         >>> Population.from_estimator(model, X, y, sensitive_features=sex)
-        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         chosen = find_loss(loss, clip)
         label = encode_labels("y", y)
         values = model_values(estimator, X, label, chosen)
-        return cls._of(tally_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name))
+        return cls._of(count_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name))
 
     @classmethod
     def from_frame(
@@ -337,6 +338,8 @@ class Population:
         clip: float | None = None,
         ceiling: float | None = None,
         missing: Missing = "refuse",
+        groups: Sequence[Hashable] | None = None,
+        labels: Sequence[Hashable] | None = None,
     ) -> Population:
         """Build a population from a data frame of pandas, Polars, PyArrow, DuckDB or any library that narwhals knows.
 
@@ -367,6 +370,8 @@ class Population:
         missing
             What to do with rows that lack a value (null or NaN) in a column that is used: "refuse", or "drop" to leave
             them out. ``excluded_rows`` and the assumptions of certificates tell how many those were.
+        groups, labels
+            All groups and labels there are, in the order wanted, if some may be absent from the rows.
 
         Examples
         --------
@@ -374,9 +379,9 @@ class Population:
         >>> from fairbound import Population
         >>> frame = pandas.DataFrame({"sex": list("ffmm"), "income": [0, 1, 0, 1], "predicted": [0, 1, 1, 1]})
         >>> Population.from_frame(frame, label="income", group="sex", prediction="predicted")
-        Population(2 groups x 2 labels, 4 rows, zero_one=0.250000, ceiling=1)
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
-        from fairbound.data.frames import tally_frame  # noqa: PLC0415 (narwhals is imported only where it is used)
+        from fairbound.data.frames import count_frame  # noqa: PLC0415 (narwhals is imported only where it is used)
 
         columns = read_columns(
             label=label,
@@ -389,17 +394,79 @@ class Population:
             clip=clip,
             ceiling=ceiling,
             missing=missing,
+            all_groups=groups,
+            all_labels=labels,
         )
-        return cls._of(tally_frame(frame, columns))
+        return cls._of(count_frame(frame, columns), some_absent=(groups is not None, labels is not None))
 
     @classmethod
-    def _of(cls, tally: Tally, *, some_absent: tuple[bool, bool] = (False, False)) -> Population:
+    def from_tally(cls, tally: Tally) -> Population:
+        """Build a population from counts that were made elsewhere, perhaps in many places (see :class:`Tally`).
+
+        With ``confidence`` all rows of all parts are taken to be independent draws from one and the same P.
+
+        Parameters
+        ----------
+        tally
+            A tally, or the sum of many.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from fairbound import Population, Tally
+        >>> frame = pandas.DataFrame({"sex": list("ffmm"), "income": [0, 1, 0, 1], "predicted": [0, 1, 1, 1]})
+        >>> Population.from_tally(Tally.count(frame, label="income", group="sex", prediction="predicted"))
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
+        """
+        check_tally(tally)
+        return cls._of(tally.counted(), some_absent=(tally.plan.groups is not None, tally.plan.labels is not None))
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Any,
+        *,
+        groups: Sequence[Hashable] | None = None,
+        labels: Sequence[Hashable] | None = None,
+    ) -> Population:
+        """Build a population from numbers of rows by group, true label and predicted label: confusion matrices.
+
+        Parameters
+        ----------
+        counts
+            A dict from (group, label, predicted label) to a number of rows, as ``Counter(zip(...))`` or a query with
+            ``GROUP BY`` makes it; or an array of shape (S, C, C): for each group its confusion matrix, with a row per
+            true label.
+        groups, labels
+            All groups and labels there are, in the order wanted. For an array by default 0, 1, 2, ...
+
+        Examples
+        --------
+        >>> from collections import Counter
+        >>> from fairbound import Population
+        >>> sex, income, predicted = "ffmm", [0, 1, 0, 1], [0, 1, 1, 1]
+        >>> Population.from_counts(Counter(zip(sex, income, predicted)))
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
+        >>> Population.from_counts([[[50, 10], [5, 35]], [[30, 10], [20, 40]]], groups=["f", "m"])
+        Population(2 groups x 2 labels, 200 rows, error rate=0.225000, ceiling=1)
+        """
+        tally = tally_of_counts(counts, groups, labels)
+        named = not isinstance(counts, Mapping) or None
+        return cls._of(tally.counted(), some_absent=(bool(groups or named), bool(labels or named)))
+
+    @classmethod
+    def _of(cls, counted: Counted, *, some_absent: tuple[bool, bool] = (False, False)) -> Population:
         """Make a population of what was counted; declared groups and labels may be absent."""
-        check_table(tally)
-        names, weight = (tally.groups, tally.labels), tally.table.weight.sum(axis=2)
+        check_table(counted)
+        names, weight = (counted.groups, counted.labels), counted.table.weight.sum(axis=2)
         check_mass(*names, weight, some_absent)
-        population = cls(*names, weight, tally.table, tally.ceiling, tally.rows, tally.loss_name, tally.excluded_rows)
-        return replace(population, weighted=tally.weighted, predicted=tally.predicted)
+        population = cls(*names, weight, counted.table, counted.ceiling, counted.rows, counted.loss_name)
+        return replace(
+            population,
+            excluded_rows=counted.excluded_rows,
+            weighted=counted.weighted,
+            predicted=counted.predicted,
+        )
 
     def describe(self, shift: str) -> str:
         """Say in a sentence what is used of the losses."""

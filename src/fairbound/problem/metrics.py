@@ -43,6 +43,8 @@ class Metric:
     ----------
     name
         Its name, as in ``metric=``.
+    title
+        What people call it.
     words
         What it is, for a sentence.
     selection
@@ -58,6 +60,7 @@ class Metric:
     """
 
     name: str
+    title: str
     words: str
     selection: bool
     by_label: bool
@@ -100,26 +103,80 @@ _DIFFERENCE = "the largest difference between two groups in"
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("group_loss", "the mean loss of a group", False, False, True, False, _each),
-        Metric("group_loss_difference", f"{_DIFFERENCE} mean loss", False, False, False, False, _pairs),
-        Metric("cell_loss", "the mean loss of a group's rows of a label", False, False, True, False, _cells),
-        Metric("selection_rate", "the selection rate of a group", True, False, True, False, _each),
-        Metric("demographic_parity_difference", f"{_DIFFERENCE} selection rate", True, False, False, False, _pairs),
+        Metric("group_loss", "{mean} of a group", "the {mean} of a group", False, False, True, False, _each),
+        Metric(
+            "group_loss_difference",
+            "largest difference between two groups in {mean}",
+            f"{_DIFFERENCE} {{mean}}",
+            False,
+            False,
+            False,
+            False,
+            _pairs,
+        ),
+        Metric(
+            "cell_loss",
+            "{mean} of a group's rows of a label",
+            "the {mean} of a group's rows of a label",
+            False,
+            False,
+            True,
+            False,
+            _cells,
+        ),
+        Metric(
+            "selection_rate",
+            "selection rate of a group",
+            "the selection rate of a group",
+            True,
+            False,
+            True,
+            False,
+            _each,
+        ),
+        Metric(
+            "demographic_parity_difference",
+            "demographic parity difference",
+            f"{_DIFFERENCE} selection rate",
+            True,
+            False,
+            False,
+            False,
+            _pairs,
+        ),
         Metric(
             "demographic_parity_ratio",
-            "the smallest ratio of two groups' selection rates",
+            "demographic parity ratio",
+            "the smallest ratio of two groups' selection rates, for which the four-fifths rule asks at least 80 %",
             True,
             False,
             False,
             True,
             _ratios,
         ),
-        Metric("true_positive_rate_difference", f"{_DIFFERENCE} true positive rate", True, True, False, False, _inside),
         Metric(
-            "false_positive_rate_difference", f"{_DIFFERENCE} false positive rate", True, True, False, False, _outside
+            "true_positive_rate_difference",
+            "true positive rate difference",
+            f"{_DIFFERENCE} true positive rate, for which equal opportunity asks zero",
+            True,
+            True,
+            False,
+            False,
+            _inside,
+        ),
+        Metric(
+            "false_positive_rate_difference",
+            "false positive rate difference",
+            f"{_DIFFERENCE} false positive rate",
+            True,
+            True,
+            False,
+            False,
+            _outside,
         ),
         Metric(
             "equalized_odds_difference",
+            "equalized odds difference",
             f"{_DIFFERENCE} true positive rate or in false positive rate",
             True,
             True,
@@ -153,12 +210,15 @@ def metric_wording(population: Population, metric: str, group: Hashable | None) 
     base = wording(population)
     if metric not in METRICS:
         return base
-    words = METRICS[metric].words.removeprefix("the ")
+    words = title = METRICS[metric].title.format(mean=base.mean_words)
     words = words.replace("of a group", f"of {short_name(group)}") if group is not None else words
     if population.positive is not None:
         words += f" (predicting '{short_name(population.positive)}')"  # sentences go on behind it
-    axis = metric.replace("_", " ")  # a whole sentence is longer than the axis of a plot
-    return replace(base, words=words, subject=words, label=words, axis=axis, one="value", many="values", worst="worst")
+    unit = "percent" if METRICS[metric].lower else base.unit  # a ratio is a share of something, whatever it is one of
+    if unit == "percent" and metric.endswith("_difference"):
+        unit = "points"
+    said = replace(base, words=words, subject=words, label=words, axis=title, unit=unit)
+    return replace(said, one="value", many="values", worst="worst")
 
 
 def value_on_data(population: Population, objective: Objective) -> float:
@@ -179,7 +239,9 @@ def value_on_data(population: Population, objective: Objective) -> float:
 def metric_sentence(population: Population, metric: str, group: Hashable | None) -> str:
     """Say what a metric is, in the user's names."""
     found = METRICS.get(metric)
-    words = repr(metric) if found is None else found.words
+    words = repr(metric) if found is None else found.words.format(mean=wording(population).mean_words)
+    if found is not None and f"the {found.title}" not in found.words:
+        words = f"the {found.title}, {words}"
     chosen = f" {group!r}" if group is not None else ""
     positive = f"; positive is a prediction of {population.positive!r}" if population.positive is not None else ""
     lower = ", from below," if found is not None and found.lower else ""

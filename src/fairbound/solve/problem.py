@@ -10,9 +10,9 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.atoms import Atoms
+from fairbound.data.counted import UNBOUNDED
 from fairbound.data.loss_summary import LossTable, mean_atoms
 from fairbound.data.population import Population
-from fairbound.data.tally import UNBOUNDED
 from fairbound.errors import InputError, given, listed
 from fairbound.problem.limits import Limits
 from fairbound.solve.shares import MarginalSet

@@ -32,6 +32,23 @@ class Digits:
         """Write the nearest number."""
         return self._write(value, ROUND_HALF_EVEN)
 
+    def pair(self, bound: float, attained: float, *, lower: bool) -> tuple[str, str]:
+        """Write a bound and what is attained side by side, each rounded to its safe side.
+
+        Where they differ by less than half of the last digit, the two are written alike: what is printed agrees with
+        the gap between them.
+        """
+        text = self.down(bound) if lower else self.up(bound)
+        if abs(bound - attained) < 0.5 * self._unit(bound):
+            return text, text
+        return text, self.up(attained) if lower else self.down(attained)
+
+    def _unit(self, value: float) -> float:
+        """Return what the last digit counts."""
+        if self.decimals is not None:
+            return float(10.0**-self.decimals)
+        return 0.0 if value == 0 else float(10.0 ** (math.floor(math.log10(abs(value))) - 4))
+
     def _write(self, value: float, rounding: str) -> str:
         if self.decimals is None:
             return f"{Context(prec=5, rounding=rounding).create_decimal_from_float(value):.4e}"

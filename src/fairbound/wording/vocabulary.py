@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from fairbound.wording.names import short_name
 
@@ -26,6 +26,9 @@ LOSS_WORDS = {
     "absolute": "absolute loss",
     "cross_entropy": "cross-entropy",
 }
+
+
+Unit = Literal["percent", "points", "plain"]
 
 
 class Valued(Protocol):
@@ -49,15 +52,17 @@ class Wording:
     words
         What is bounded: "error rate", "selection rate of '>50K'".
     subject
-        The same by its name, with its owner: "zero_one of the model", "selection rate of '>50K'".
+        The same with its owner: "error rate of the model", "selection rate of '>50K'".
     label
-        The same before a number: "loss zero_one", "selection rate of '>50K'".
+        The same before a number: "error rate", "loss cost", "selection rate of '>50K'".
     axis
-        The same beside the axis of a plot: "expected loss (zero_one)", "selection rate of '>50K'".
+        The same beside the axis of a plot: "error rate", "mean Brier loss", "selection rate of '>50K'".
     column
-        The mean value of a cell, as the head of a column: "mean zero_one", "selection rate".
+        The mean value of a cell, as the head of a column: "error rate", "mean Brier loss", "selection rate".
     mean_words
-        The same in a sentence: "mean error rate", "selection rate of '>50K'".
+        The same in a sentence: "error rate", "mean Brier loss", "selection rate of '>50K'".
+    unit
+        How people read it: a share of rows in per cent, a difference of shares in percentage points, else as it is.
     one, many
         What a distribution has: "loss" and "losses", "rate" and "rates".
     worst
@@ -83,6 +88,7 @@ class Wording:
     values: str = "losses"
     means: str = "mean losses"
     meaning: str = ""
+    unit: Unit = "plain"
 
 
 def wording(population: Valued) -> Wording:
@@ -105,16 +111,19 @@ def wording(population: Valued) -> Wording:
             values="values",
             means="selection rates",
             meaning=f"The {rate} is the share of rows that the model {counted}. Of each cell nothing else is used.",
+            unit="percent",
         )
-    name = short_name(population.loss_name)
-    words = LOSS_WORDS.get(population.loss_name) or name
+    words = LOSS_WORDS.get(population.loss_name)
+    name = words or short_name(population.loss_name)
+    mean = name if population.loss_name == ZERO_ONE else f"mean {name}"
     return Wording(
-        words=words,
+        words=name,
         subject=f"{name} of the model",
-        label=f"loss {name}",
-        axis=f"expected loss ({name})",
-        column=f"mean {name}",
-        mean_words=f"mean {words}",
+        label=name if words or name == "loss" else f"loss {name}",
+        axis=mean,
+        column=mean,
+        mean_words=mean,
+        unit="percent" if population.loss_name == ZERO_ONE else "plain",
     )
 
 
