@@ -21,7 +21,7 @@ from fairbound.reporting.report_data import Findings, examine
 MOST_BYTES = 1_950_000
 
 #: The scripts of a page.
-SCRIPTS = ("report.js",)
+SCRIPTS = ("report.js", "checking.js")
 
 #: What two models are called if nobody names them.
 NAMES = ("the older model", "the newer model")

@@ -962,7 +962,7 @@ function answerProved(place, rho, given) { // its proved bound and the witness's
   const { value, room } = witnessValue(place, given.witness, given.attained, near);
   need(ratio ? given.bound <= given.attained : given.bound >= given.attained, "the bound is worse than what is attained");
   if (!ratio) need(value.atMost(proved.plus(room)), "the witness exceeds the proved bound: there may be no such distribution");
-  return { proved, value };
+  return { proved, value: ratio ? Real.of(given.attained) : value };
 }
 
 const PAIRS = {
@@ -1024,47 +1024,84 @@ function metricProved(read, statements) { // statements: of each, at each radius
     const attained = sources.filter((source) => source.length === 1).map(([i]) => point.answers[i].attained).filter((x) => x !== null);
     need(attained.length > 0, "no statement of the metric has a witness");
     need(extreme(...attained) === point.claim.attained, "the attained value is not that of the statements");
-    return { rho: point.rho, ...point.claim, proved: best(sources.map((source) => total(source.map((i) => results[i].proved)))).about };
+    const proved = best(sources.map((source) => total(source.map((i) => results[i].proved))));
+    const values = sources.filter((source) => source.length === 1).map(([i]) => results[i].value).filter((x) => x !== null);
+    return { rho: point.rho, ...point.claim, proved: proved.about, value: values.length ? best(values).about : null };
   });
 }
 
-function proveAll(read, options, notes) {
-  need(`sha256:${hex(sha256(encode(canonical(read.population))))}` === read.digest, "the digest is not that of the population");
-  const places = read.statements.map((one, i) => {
-    const place = within_(`statement ${i + 1}`, () => setting(read, one));
-    if (one.sampling !== null) within_(`statement ${i + 1}`, () => samplingProved(read, place, one.confidence)).forEach((note) => notes.add(note));
-    return place;
-  });
-  const claims = read.points.filter((point) => point.claim !== null);
-  return metricProved(read, claims.map((point, done) => {
-    if (options.progress) options.progress(done, claims.length);
-    return { point, results: point.answers.map((given, i) => within_(`radius ${point.rho}, statement ${i + 1}`, () => answerProved(places[i], point.rho, given))) };
-  }));
+// What a document asks: of each question the population with the measure that it is about, and its statements and points.
+const questionsOf = (read) => [read];
+
+const SPACES = { hellinger: "Hellinger's distance", total_variation: "total variation", kl: "Kullback-Leibler divergence", chi_squared: "chi squared" };
+
+function wordsOf({ population: people, question: asked }) { // a question, in words that are not its author's
+  const rows = asked.group_limits.rows.length + asked.label_limits.rows.length, { group_limits: g, label_limits: l } = asked;
+  const limited = [g.skew === null ? null : `group shares differ by at most ${g.skew}`, l.skew === null ? null : `label shares differ by at most ${l.skew}`];
+  return [
+    `${asked.metric.name.replaceAll("_", " ")}${asked.metric.group === null ? "" : ` of ${canonical(asked.metric.group)}`}, of ${JSON.stringify(people.loss)}`,
+    asked.shift === "general" ? "anything may change" : "only the sizes of the cells change",
+    asked.support === "observed" ? "only losses that occur" : null,
+    !asked.fair ? "any base rates" : asked.base_rate_tolerance === null ? "equal base rates" : `base rates that differ by at most ${asked.base_rate_tolerance}`,
+    ...limited, rows ? `${rows} limits on shares` : null, `rho is the radius of ${SPACES[asked.divergence]}`,
+    asked.confidence === null ? null : `confidence ${asked.confidence}`,
+  ].filter((part) => part !== null).join("; ");
 }
-const within_ = (where, prove) => {
+
+function questionProved(read, options, notes, counted) {
+  const places = read.statements.map((one, i) => located(`statement ${i + 1}`, () => {
+    const place = setting(read, one);
+    if (one.sampling !== null) samplingProved(read, place, one.confidence).forEach((note) => notes.add(note));
+    return place;
+  }));
+  const claims = read.points.filter((point) => point.claim !== null);
+  const points = metricProved(read, claims.map((point) => {
+    if (options.progress) options.progress(counted.radii, options.radii);
+    counted.radii += 1;
+    return { point, results: point.answers.map((given, i) => located(`radius ${point.rho}, statement ${i + 1}`, () => {
+      counted.leaves += given.proof.leaves.length;
+      counted.witnesses += given.witness === null ? 0 : 1;
+      return answerProved(places[i], point.rho, given);
+    })) };
+  }));
+  return { words: wordsOf(read), points };
+}
+const located = (where, prove) => {
   try { return prove(); } catch (error) {
     if (error instanceof Unproved) error.message = `${where}: ${error.message}`;
     throw error;
   }
 };
 
-const LEFT = "what names look like, and that the statistics are those of the data";
+const LEFT = [
+  "what names look like: a loss may be called almost like one of ours",
+  "that the statistics are those of the data, and what the document says for people: producer, excluded rows, the gap aimed at, radii without a claim",
+];
 
 function check(bytes, options = {}) { // the verdict on a document, whatever it is
   Object.assign(effort, { spent: 0, most: options.patient ? 3e8 : 5e6 });
-  const notes = new Set(), result = { verdict: "not a certificate", status: 2, reason: null, digest: null, points: [], left: LEFT };
+  const notes = new Set(), counted = { radii: 0, leaves: 0, witnesses: 0 };
+  const result = { verdict: "not a certificate", status: 2, reason: null, digest: null, sha256: bytes.length > MOST_BYTES ? null : hex(sha256(bytes)), questions: [], checked: [], left: LEFT };
   try {
-    form(bytes.length <= MOST_BYTES, "is longer than 32,000,000 bytes");
+    form(bytes.length <= MOST_BYTES, "the document is longer than 32,000,000 bytes");
     let content;
-    try { content = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes); } catch { throw new Malformed("is not UTF-8"); }
-    const read = within("the document", () => certificate(parse(content)));
-    within("the document", () => fits(read));
+    try { content = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes); } catch { throw new Malformed("the document is not UTF-8"); }
+    const read = within("the document", () => certificate(parse(content))), questions = questionsOf(read);
+    questions.forEach((one) => within("the document", () => fits(one)));
     Object.assign(result, { verdict: "not proved", status: 1, digest: read.digest });
-    result.points = proveAll(read, options, notes);
-    Object.assign(result, { verdict: "the claim is proved", status: 0 });
+    need(`sha256:${hex(sha256(encode(canonical(read.population))))}` === read.digest, "the digest is not that of the population");
+    const radii = questions.reduce((sum, one) => sum + one.points.filter((point) => point.claim !== null).length, 0);
+    const proved = questions.map((one) => questionProved(one, { ...options, radii }, notes, counted));
+    Object.assign(result, { verdict: "the claim is proved", status: 0, questions: proved });
+    result.checked = [
+      "the text, the entries and how they fit together", "the digest of the statistics",
+      `the multipliers of ${counted.leaves} leaves at ${radii} radii, by weak duality, in exact numbers rounded outward`,
+      `${counted.witnesses} worst cases: limits, base rates, distance and value`, "that the metric follows from its statements",
+      ...(questions.some((one) => one.statements[0].sampling !== null) ? ["the confidence region of the sample, computed anew from the counts"] : []),
+    ];
   } catch (error) {
     if (!(error instanceof Malformed || error instanceof Unproved)) notes.add("the checker itself failed");
-    result.reason = error.message;
+    Object.assign(result, { reason: error.message, unfinished: effort.spent > effort.most });
   }
   return Object.assign(result, { notes: [...notes], effort: effort.spent });
 }
@@ -1122,14 +1159,16 @@ function* twister(words) {
 function recounted(people, { losses, seed: given }, cells) {
   const M = people.ceiling, B = losses.length - 1, binary = zeroOne(people.loss), out = 1e-12 * M;
   losses.forEach((x, j) => need(x === (j < B ? (M * j) / B : M), "the rounded losses are not evenly spaced"));
-  const edges = [...INDEX(4096).map((b) => M * (1 - (1 - b / 4096) * (1 - b / 4096))), M];
+  let N = 4096;
+  while (N > 16 && N * cells.length > 2 ** 18) N /= 2;
+  const edges = [...INDEX(N).map((b) => M * (1 - (1 - b / N) * (1 - b / N))), M];
   const last = (list, x, most) => { let a = 0, b = most; while (a < b) { const c = (a + b + 1) >> 1; if (list[c] <= x) a = c; else b = c - 1; } return a; };
   const numbered = ([low, high, , t]) => {
     if (binary) return low === 0 ? 0 : 1;
-    if (low === high) return last(edges, low, 4095);
-    const n = last(edges, low + out, 4095);
+    if (low === high) return last(edges, low, N - 1);
+    const n = last(edges, low + out, N - 1);
     need(Math.abs(low - edges[n]) <= out && Math.abs(high - edges[n + 1]) <= out, "a bin is not one of the fixed bins");
-    return t === 1 && n < 4095 ? n + 1 : n;
+    return t === 1 && n < N - 1 ? n + 1 : n;
   };
   const valueOf = (n, less) => (binary ? (n ? M : 0) : less ? Math.max(edges[n] - out, 0) : Math.min(edges[n + 1] + out, M));
   const held = cells.map((cell) => {
@@ -1386,18 +1425,23 @@ function samplingProved(read, place, confidence) { // what it cannot see, in wor
 if (typeof module !== "undefined" && module.exports) {
   module.exports = { check };
   if (require.main === module) {
-    const { readFileSync } = require("node:fs"), [file, ...flags] = process.argv.slice(2);
-    let bytes = new Uint8Array();
-    try { bytes = readFileSync(file); } catch (error) { console.error(error.message); process.exit(2); }
-    const { verdict, status, reason, points, notes, digest } = check(bytes, { patient: flags.includes("--patient") });
-    console.log(reason === null ? verdict : `${verdict}: ${reason}`);
-    for (const { rho, bound, attained, proved } of points) console.log(`  rho ${rho}: bound ${bound}, proved ${proved}, attained ${attained}`);
-    for (const line of [...notes, ...(digest === null ? [] : [`digest ${digest}`, `not checked: ${LEFT}`])]) console.log(line);
-    process.exitCode = status;
+    const [file, ...flags] = process.argv.slice(2);
+    try {
+      const result = check(require("node:fs").readFileSync(file ?? ""), { patient: flags.includes("--patient") });
+      console.log(result.reason === null ? result.verdict : `${result.verdict}: ${result.reason}`);
+      for (const { words, points } of result.questions) {
+        console.log(`  ${words}`);
+        for (const { rho, bound, attained, proved } of points) console.log(`    rho ${rho}: claimed ${bound}, the proof gives ${proved}; attained ${attained}`);
+      }
+      for (const part of ["checked", "left", "notes"]) for (const line of result[part]) console.log(`  ${part === "checked" ? part : "not checked"}: ${line}`);
+      process.exitCode = result.status;
+    } catch (error) {
+      console.error(`usage: node checker.js certificate.json [--patient]\n${error.message}`);
+      process.exitCode = 2;
+    }
   }
 } else if (typeof WorkerGlobalScope !== "undefined" && self instanceof WorkerGlobalScope) {
   self.onmessage = ({ data: { bytes, patient } }) => {
-    const progress = (done, of) => self.postMessage({ done, of });
-    self.postMessage({ result: check(new Uint8Array(bytes), { patient, progress }) });
+    self.postMessage({ result: check(bytes, { patient, progress: (done, of) => self.postMessage({ done, of }) }) });
   };
 }
