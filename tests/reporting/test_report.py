@@ -26,10 +26,10 @@ from fairbound import (
     verify,
 )
 from fairbound.cli import main
-from fairbound.reporting.amounts import Amounts
 from fairbound.reporting.checked import refusals
 from fairbound.reporting.report_data import examine
 from fairbound.verify.strict import MalformedError
+from fairbound.wording.amounts import Amounts
 from fairbound.wording.digits import Digits, gap_up, radius_down, signed
 from fairbound.wording.names import short_name
 from tests.pages import NASTY, nasty_curve, sampled_curve, small_curve

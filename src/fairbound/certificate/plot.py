@@ -111,7 +111,7 @@ def draw_curve(
                 linestyle="",
                 marker="s",
                 markersize=3,
-                markerfacecolor="white",
+                markerfacecolor=axes.get_facecolor(),
                 markeredgecolor=ORANGE,
                 zorder=7,
             )
@@ -153,7 +153,7 @@ def draw_worst_case(population: Population, mass: Floats, rho: float, *, ax: Axe
         linestyle="",
         marker="o",
         markersize=6,
-        markerfacecolor="white",
+        markerfacecolor=axes.get_facecolor(),
         markeredgecolor=GREY,
         markeredgewidth=1.5,
         zorder=3,
@@ -175,7 +175,7 @@ def draw_worst_case(population: Population, mass: Floats, rho: float, *, ax: Axe
             textcoords="offset points",
             va="center",
             fontsize="small",
-            color="#374151",
+            color=GREY,
         )
     left_out = before.size - len(shown)
     axes.set_xlabel(
