@@ -48,7 +48,7 @@ from fairbound.wording.confidence import with_probability
 from fairbound.wording.digits import Digits, radius_down
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
 from fairbound.wording.overview import change_rows
-from fairbound.wording.vocabulary import Wording
+from fairbound.wording.vocabulary import Wording, capitalised
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -301,7 +301,7 @@ class Certificate:
     def plot_worst_case(self, ax: Axes | None = None) -> Axes:
         """Draw how each cell's share changes from the data to the worst case, on ``ax`` or in a new figure.
 
-        Needs matplotlib: ``pip install 'fairbound[plot]'``.
+        Needs matplotlib: ``pip install matplotlib``.
 
         Examples
         --------
@@ -326,15 +326,16 @@ class Certificate:
         amounts = Amounts(Digits(6), self.said.unit)
         bound, attained = (text + amounts.sign for text in amounts.pair(self.bound, self.attained, lower=self.lower))
         claim = f"The {self.said.subject} is {self.side} {bound}"
-        every = f"in every {self.distributions} within {self.distance_words} {radius_down(self.rho)} of"
+        within = f"every {self.distributions} within {self.distance_words} {radius_down(self.rho)} of"
         if self.confidence is None:
             found = f"the worst case that was found has {attained}."
-            where = f"{every} the data ({self.shift} shifting); {found}"
+            where = f"In {within} the data ({self.shift} shifting); {found}"
         else:
+            sure = capitalised(with_probability(self.confidence, self.population.rows))
             where = (
-                f"{with_probability(self.confidence, self.population.rows)}, {every} the distribution that they were "
-                f"drawn from ({self.shift} shifting). A distribution in the larger ball that allows for sampling error "
-                f"has {attained}; the worst case may be milder."
+                f"{sure}, in {within} the distribution that they were drawn from ({self.shift} shifting). "
+                f"A distribution in the larger ball that allows for sampling error has {attained}; the worst case may "
+                "be milder."
             )
         return "".join(
             [

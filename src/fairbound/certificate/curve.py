@@ -109,7 +109,7 @@ class CertificateCurve:
         Parameters
         ----------
         ax
-            Where to draw; None makes a new figure. Needs matplotlib: ``pip install 'fairbound[plot]'``.
+            Where to draw; None makes a new figure. Needs matplotlib: ``pip install matplotlib``.
         samples
             Distributions to show as points: rows of distance from the data, measured like rho, and loss.
         baselines

@@ -81,7 +81,7 @@ def _binary_table(path: str, start: bytes) -> Any:
         import polars as pl  # noqa: PLC0415 (an extra, only where such a file is read)
     except ImportError:
         kind = "Parquet" if start.startswith(PARQUET) else "Arrow"
-        message = f"{path}: reading {kind} needs Polars; pip install 'fairbound[files]', or save the table as CSV"
+        message = f"{path}: reading {kind} needs Polars; pip install polars, or save the table as CSV"
         raise ProblemError(message) from None
     if start.startswith(PARQUET):
         return pl.scan_parquet(path, glob=False)
