@@ -32,7 +32,7 @@ from fairbound import (
     verify,
 )
 from fairbound.certificate.curve import read_result
-from fairbound.certificate.document import digest, plain, read_name, read_populations
+from fairbound.certificate.document import digest, plain, read_populations
 from fairbound.certificate.statements import certificates, dressed
 from fairbound.problem import metrics
 from fairbound.problem.objective import Objective
@@ -45,6 +45,7 @@ from fairbound.verify.reading import read_document
 from fairbound.verify.sampling import checked_surrogate
 from fairbound.verify.statement import Statement
 from fairbound.verify.strict import MalformedError
+from fairbound.wording.names import read_name
 from tests.by_hand import only
 from tests.metric_oracles import METRICS
 from tests.metric_problems import named

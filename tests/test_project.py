@@ -35,10 +35,12 @@ PUBLIC = [
     "Predicted",
     "Provenance",
     "Region",
+    "Report",
     "SmallCellWarning",
     "Sphere",
     "Status",
     "Surrogate",
+    "Tally",
     "ThresholdError",
     "Verdict",
     "Verification",
@@ -163,7 +165,7 @@ def test_demo(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert not re.search(r"\bfair\b|compliant", printed)
     assert f"fairbound verify {folder / 'certificate.json'}" in printed
     assert main(["verify", str(folder / "certificate.json")]) == 0
-    assert "Proved" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "Bound proved" in (folder / "report.html").read_text(encoding="utf-8")
     (tmp_path / "taken").touch()
     assert main(["demo", "-o", str(tmp_path / "taken")]) == 2
     assert "cannot be written" in capsys.readouterr().err

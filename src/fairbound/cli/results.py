@@ -11,7 +11,6 @@ import numpy as np
 
 from fairbound.certificate.certificate import Certificate, Status
 from fairbound.certificate.curve import CertificateCurve
-from fairbound.certificate.document import write_name
 from fairbound.cli.output import paragraphs
 from fairbound.data.losses import ZERO_ONE
 from fairbound.data.population import Population
@@ -21,7 +20,7 @@ from fairbound.reporting.report_data import FEW_ROWS, few_rows
 from fairbound.reporting.terminal import describe_population, describe_worst_case, worst_case_title
 from fairbound.version import __version__
 from fairbound.wording.digits import radius_down
-from fairbound.wording.names import short_name
+from fairbound.wording.names import short_name, write_name
 from fairbound.wording.table import text_table
 from fairbound.wording.vocabulary import wording
 

@@ -10,6 +10,7 @@ from typing import Any
 import narwhals as nw
 
 from fairbound.data.columns import Columns
+from fairbound.data.dialects import knows_nan
 from fairbound.errors import InputError, argument, either, given, shown
 
 #: How far the probabilities of a row may be from adding up to 1.
@@ -35,7 +36,8 @@ def fetch(query: nw.LazyFrame[Any] | nw.DataFrame[Any]) -> nw.DataFrame[Any]:
 def missing_in(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], name: str) -> nw.Expr:
     """Return the expression that tells where a column has no value."""
     column = nw.col(name)
-    return column.is_null() | column.is_nan() if frame.collect_schema()[name].is_float() else column.is_null()
+    some = frame.collect_schema()[name].is_float() and knows_nan(frame)
+    return column.is_null() | column.is_nan() if some else column.is_null()
 
 
 def without_missing(frame: Any, columns: Columns) -> Any:
@@ -48,10 +50,11 @@ def count_rows(frame: nw.LazyFrame[Any] | nw.DataFrame[Any]) -> int:
     return len(frame) if isinstance(frame, nw.DataFrame) else int(fetch(frame.select(nw.len().alias("rows"))).item())
 
 
-def check_values(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], columns: Columns) -> None:
+def check_values(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], columns: Columns, *, only_numbers: bool = False) -> None:
     """Refuse missing values and numbers out of range, naming the column (one query)."""
     parts = [nw.len().alias("rows")]
-    for index, name in enumerate(columns.names):
+    names = columns.numeric if only_numbers else columns.names
+    for index, name in enumerate(names):
         gap = missing_in(frame, name)
         parts.append(nw.when(gap).then(nw.lit(1)).otherwise(nw.lit(0)).sum().alias(f"missing{index}"))
     for index, name in enumerate(columns.numeric):
@@ -64,7 +67,7 @@ def check_values(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], columns: Columns)
         empty = either(f"{argument('frame')} is empty: ")
         message = f"{empty}there are no rows; pass at least one row per group and label"
         raise InputError(message)
-    for index, name in enumerate(columns.names):
+    for index, name in enumerate(names):
         count = int(values[f"missing{index}"])
         if count:
             message = (

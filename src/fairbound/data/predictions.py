@@ -8,31 +8,31 @@ from typing import Any
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
-from fairbound.data.cells import Categories, column, encode, numbers, same_length
+from fairbound.data.cells import Categories, encode, numbers, read_array, same_length
+from fairbound.data.losses import across
 from fairbound.errors import InputError, argument, given, listed
 
 
 def predicted_labels(y_pred: Any, labels: Categories) -> Categories:
     """Number the predicted labels, the true ones first."""
-    predicted = column("y_pred", y_pred)
-    if predicted.ndim != 1:
-        message = (
-            f"{argument('y_pred')} must hold one predicted label per row for zero_one, but its shape is "
-            f"{predicted.shape}"
-        )
+    shape = getattr(y_pred, "shape", None) or read_array("y_pred", y_pred).shape
+    if len(shape) > 1:
+        message = f"{argument('y_pred')} must hold one predicted label per row for zero_one, but its shape is {shape}"
         raise InputError(message)
-    same_length(y_true=len(labels.codes), y_pred=len(predicted))
-    return aligned(argument("y_true"), labels, argument("y_pred"), encode("y_pred", y_pred))
+    predicted = encode("y_pred", y_pred)
+    same_length(y_true=len(labels.codes), y_pred=len(predicted.codes))
+    return aligned(argument("y_true"), labels, argument("y_pred"), predicted)
 
 
-def aligned(true_name: str, labels: Categories, name: str, predicted: Categories) -> Categories:
+def aligned(true_name: str, labels: Categories, name: str, predicted: Categories, *, some: bool = False) -> Categories:
     """Number predicted labels as the true ones are, and after them those that are only predicted.
 
-    The names of both columns are as messages are to have them.
+    The names of both columns are as messages are to have them. ``some`` says that these are not all rows: none of the
+    predicted labels need occur among the true ones.
     """
     known = {label: code for code, label in enumerate(labels.names)}
     cure = "turn probabilities into labels first, or choose a loss that takes them"
-    if not any(value in known for value in predicted.names):
+    if not some and not any(value in known for value in predicted.names):
         message = (
             f"{name} has none of the labels of {true_name} ({listed(sorted(map(repr, known)))}); the "
             f"zero_one loss takes predicted labels: {cure}"
@@ -82,9 +82,9 @@ def probabilities(y_pred: Any, labels: tuple[Hashable, ...], rows: int) -> Float
         )
         raise InputError(message)
     same_length(y_true=rows, y_pred=len(array))
-    if (array < 0).any() or (array > 1).any() or (np.abs(array.sum(axis=1) - 1.0) > 1e-4).any():
-        off = (array < 0).any(axis=1) | (array > 1).any(axis=1) | (np.abs(array.sum(axis=1) - 1.0) > 1e-4)
-        row = int(np.argmax(off))
+    away = np.abs(across(array) - 1.0) > 1e-4
+    if array.min() < 0 or array.max() > 1 or away.any():
+        row = int(np.argmax((array < 0).any(axis=1) | (array > 1).any(axis=1) | away))
         message = (
             f"{given(f'y_pred[{row}]', array[row].tolist())} is not a distribution over the labels; pass probabilities"
         )
