@@ -40,6 +40,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "fairbound.cli.checking",
         "add_checker",
     ),
+    "count": ("count rows where they are, to be added up elsewhere", "fairbound.cli.tallying", "add_count"),
+    "merge": ("add up tallies that were counted in different places", "fairbound.cli.tallying", "add_merge"),
     "datasets": (
         "list the datasets of the paper's experiments, and fetch them",
         "fairbound.datasets.command",

@@ -18,9 +18,10 @@ from fairbound.arithmetic.arrays import Integers
 from fairbound.data.cells import Categories
 from fairbound.data.columns import Columns
 from fairbound.data.counted import Rows, check_losses
-from fairbound.data.frame_values import check_values, count_rows, fetch, number, without_missing
+from fairbound.data.dialects import computed
+from fairbound.data.frame_values import check_values, count_rows, number, without_missing
 from fairbound.data.frames import read_frame
-from fairbound.data.lazy_frames import explain, incomplete, key_expressions, value_expression, with_bin
+from fairbound.data.lazy_frames import choose, explain, fetch_counts, incomplete, key_names, with_bin
 from fairbound.data.loss_summary import BINS, MOST_BINS, bins_for, places_of
 from fairbound.data.tally_cells import (
     BITS,
@@ -132,9 +133,9 @@ def _of_lazy(frame: Lazy, columns: Columns, bins: Bins | None) -> tuple[Cells, i
         before = count_rows(frame)
         frame = without_missing(frame, columns)
         excluded = before - count_rows(frame)
-    names, keys = key_expressions(columns)
+    names = key_names(columns)
     weight = {} if columns.weight is None else {"w": number(columns.weight)}
-    chosen = frame.select(*keys, value_expression(frame, columns), *(part.alias(key) for key, part in weight.items()))
+    chosen = choose(frame, columns, weight)
     if bins is None:
         counted, inside = chosen, ["p"]
     else:
@@ -147,7 +148,7 @@ def _of_lazy(frame: Lazy, columns: Columns, bins: Bins | None) -> tuple[Cells, i
     query = counted.group_by(*names, inside[0]).agg(
         nw.len().alias("n"), *(nw.col(name).sum() for name in sums), *loss, *extremes
     )
-    found = fetch(query.head(MOST_BINS + 1))
+    found = fetch_counts(frame, columns, query.head(MOST_BINS + 1))
     if len(found) > MOST_BINS:
         message = (
             f"the tally has more than {MOST_BINS:,} entries; name all groups and labels there are with "
@@ -177,13 +178,13 @@ def _binned(chosen: Lazy, bins: Bins, *, weighted: bool) -> Lazy:
     """Add the number k of each loss's bin, counted from above, and the parts of its distance from the lower edge."""
     top, loss, k = bins.ceiling, nw.col("loss"), nw.col("k")
     share = 1.0 / bins.count**2  # a power of two, like the number of bins: nothing is rounded but the last product
-    guessed = with_bin(chosen, top, bins.count)
+    guessed = computed(with_bin(chosen, top, bins.count))
     lower, upper = top * (1.0 - k * k * share), top * (1.0 - (k - 1.0) * (k - 1.0) * share)
     mended = nw.when(loss < lower).then(k + 1.0).otherwise(nw.when(loss >= upper).then(k - 1.0).otherwise(k))
     placed = guessed.with_columns(k=mended)
-    placed = placed.with_columns(k=nw.when(k < 1.0).then(nw.lit(1.0)).otherwise(k))
+    placed = computed(placed.with_columns(k=nw.when(k < 1.0).then(nw.lit(1.0)).otherwise(k)))
     distance = (loss - top * (1.0 - k * k * share)) * (nw.col("w") if weighted else 1.0) * (1.0 / bins.scale)
-    return placed.with_columns(a=distance).with_columns(**_parts(nw.col("a"), "a"))
+    return computed(computed(placed.with_columns(a=distance)).with_columns(**_parts(nw.col("a"), "a")))
 
 
 def _parts(value: nw.Expr, name: str) -> dict[str, nw.Expr]:

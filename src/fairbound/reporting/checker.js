@@ -182,7 +182,7 @@ const exponential = (n, e) => {
 
 // ---- Text: strict JSON, canonical text, digest ---------------------------------------------------------------------------
 
-const MOST_BYTES = 32e6, DEEPEST = 12;
+const MOST_BYTES = 32e6, DEEPEST = 14;
 
 class Written { constructor(value) { this.value = value; } } // a whole number written with a fraction or an exponent
 
@@ -404,19 +404,26 @@ const statement = object({
   confidence: or(share), sampling: or(sampling),
 });
 const question = object({
-  metric: object({ name: text, group: or(name) }), shift: oneOf("general", "sensitive"), support: oneOf("any", "observed"),
+  measure: count, metric: object({ name: text, group: or(name) }), shift: oneOf("general", "sensitive"), support: oneOf("any", "observed"),
   empty_cells: oneOf("refuse", "ceiling"), divergence: oneOf("hellinger", "total_variation", "kl", "chi_squared"), fair: truth,
   base_rate_tolerance: or(share), group_limits: limits, label_limits: limits, confidence: or(share), tol: amount,
+  statements: list(statement), distance: or(radius),
+  points: list(object({ rho: radius, claim: or(object({ bound: number, attained: or(number) })), answers: list(answer) })),
 });
 const population = object({
-  groups: list(name), labels: list(name), ceiling: or(amount), rows: or(amount), excluded_rows: count, weighted: truth,
-  loss: textOf(200), positive: or(name), weight: table(amount), knowledge,
+  groups: list(name), labels: list(name), rows: or(amount), excluded_rows: count, weighted: truth, weight: table(amount),
+  measures: list(object({ loss: textOf(200), positive: or(name), ceiling: or(amount), knowledge })),
+});
+const digits = (value) => { form(typeof value === "string" && [...value].length === 64, "is no text of 64 characters"); return value; };
+const versioned = or(object({ name: text, version: or(text) }));
+const provenance = object({
+  date: or(text), note: or(text), file: or(object({ name: text, sha256: digits })),
+  columns: list(object({ role: oneOf("group", "label", "prediction", "probability", "loss", "weight"), name: text })),
+  meanings: list(object({ label: name, words: text })), model: versioned, data: versioned,
 });
 const certificate = object({
-  format: oneOf("fairbound-certificate"), version: oneOf("2.0.0"), producer: text, population, question, statements: list(statement),
-  distance: or(radius),
-  points: list(object({ rho: radius, claim: or(object({ bound: number, attained: or(number) })), answers: list(answer) })),
-  digest: text,
+  format: oneOf("fairbound-certificate"), version: oneOf("2.0.0"), producer: text, provenance, population, confidence: or(share),
+  questions: list(question), gates: list(object({ question: count, threshold: number, passed: truth })), digest: text,
 });
 
 // ---- What fits together --------------------------------------------------------------------------------------------------
@@ -424,47 +431,69 @@ const certificate = object({
 const INDEX = (n) => Array.from({ length: n }, (_, i) => i);
 const zeroOne = (loss) => loss === "zero_one" || loss === "selected";
 
-function fits(read) {
-  const { population: people, question: asked, statements, points } = read;
-  const S = people.groups.length, C = people.labels.length, M = people.ceiling, metric = asked.metric.name;
-  const shaped = (rows, what) => form(rows.length === S && rows.every((row) => row.length === C), `${what} is no table of ${S} x ${C}`);
-  const long = (entries, length, what) => form(entries === null || entries.length === length, `${what} has not ${length} entries`);
+const long = (entries, length, what) => form(entries === null || entries.length === length, `${what} has not ${length} entries`);
 
-  const known = (weight, facts, loss = null) => {
-    shaped(weight, "weight");
-    form(weight.some((row) => row.some((w) => w > 0)), "no cell has weight");
-    if (facts.kind === "losses") {
-      shaped(facts.cells, "cells");
-      for (const s of INDEX(S)) for (const y of INDEX(C)) {
-        for (const [low, high, w, t] of facts.cells[s][y]) {
-          form(low <= high && w > 0 && t <= 1 && (M === null || high <= M), "a bin's numbers do not fit together");
-          if (zeroOne(loss)) form(low === high && (low === 0 || low === 1), "a bin of a loss that is 0 or 1 is neither");
-        }
-        const w = Real.of(weight[s][y]), sum = total(facts.cells[s][y].map((b) => Real.of(b[2]))), room = w.times(1e-9);
-        form(sum.minus(w).atMost(room) && w.minus(sum).atMost(room), "the bins of a cell do not add up to its weight");
-      }
-    } else {
-      shaped(facts.mean, "mean");
-      form(M !== null && M > 0, "there is no largest loss");
-      form(facts.mean.every((row) => row.every((mean) => mean <= M)), "a mean is above the largest loss");
-      if (facts.kind === "mean_variance") {
-        shaped(facts.variance, "variance");
-        for (const s of INDEX(S)) for (const y of INDEX(C)) {
-          const mean = facts.mean[s][y];
-          form(facts.variance[s][y] <= mean * (M - mean) * (1 + 1e-9), "a variance is too large");
-        }
-      }
-    }
-    if (zeroOne(loss)) form(M === 1 && facts.kind !== "mean_variance", "a loss that is 0 or 1 has another ceiling, or variances");
-    if (["brier", "jsd", "absolute"].includes(loss)) form(M !== null && M <= 1, "the loss cannot be so large");
-  };
-
+function fits(read) { // the questions, each with the population that it is about
+  const { population: people, questions, gates, confidence } = read;
   for (const names of [people.groups, people.labels]) {
     form(names.length > 1, "there are fewer than two groups or labels");
     form(new Set(names.map(canonical)).size === names.length, "two groups or labels have one name");
   }
-  form(people.positive === null || people.loss === "selected", "positive is for selections");
-  known(people.weight, people.knowledge, people.loss);
+  form(people.measures.length > 0 && questions.length > 0, "there is no measure, or no question");
+  for (const measure of people.measures) {
+    form(measure.positive === null || measure.loss === "selected", "positive is for selections");
+    known({ ...people, ...measure }, people.weight, measure.knowledge, measure.loss);
+  }
+  for (const one of [read, ...questions]) {
+    form((one.confidence === null) === (confidence === null), "a confidence is missing");
+    form(one.confidence === null || (one.confidence > 0 && one.confidence < 1), "a confidence is not between 0 and 1");
+  }
+  form(new Set(gates.map((gate) => gate.question)).size === gates.length, "a question has two gates");
+  form(gates.every((gate) => gate.question < questions.length), "a gate is of no question");
+  return questions.map((asked, i) => within(`questions[${i}]`, () => {
+    form(asked.measure < people.measures.length, "there is no such measure");
+    const one = { population: { ...people, ...people.measures[asked.measure] }, question: asked, ...asked };
+    questionFits(one);
+    return one;
+  }));
+}
+
+const shapedFor = ({ groups, labels }) => (rows, what) =>
+  form(rows.length === groups.length && rows.every((row) => row.length === labels.length), `${what} is no table of ${groups.length} x ${labels.length}`);
+
+function known(people, weight, facts, loss = null) { // weights and losses of a population, or of a surrogate
+  const S = people.groups.length, C = people.labels.length, M = people.ceiling, shaped = shapedFor(people);
+  shaped(weight, "weight");
+  form(weight.some((row) => row.some((w) => w > 0)), "no cell has weight");
+  if (facts.kind === "losses") {
+    shaped(facts.cells, "cells");
+    for (const s of INDEX(S)) for (const y of INDEX(C)) {
+      for (const [low, high, w, t] of facts.cells[s][y]) {
+        form(low <= high && w > 0 && t <= 1 && (M === null || high <= M), "a bin's numbers do not fit together");
+        if (zeroOne(loss)) form(low === high && (low === 0 || low === 1), "a bin of a loss that is 0 or 1 is neither");
+      }
+      const w = Real.of(weight[s][y]), sum = total(facts.cells[s][y].map((b) => Real.of(b[2]))), room = w.times(1e-9);
+      form(sum.minus(w).atMost(room) && w.minus(sum).atMost(room), "the bins of a cell do not add up to its weight");
+    }
+  } else {
+    shaped(facts.mean, "mean");
+    form(M !== null && M > 0, "there is no largest loss");
+    form(facts.mean.every((row) => row.every((mean) => mean <= M)), "a mean is above the largest loss");
+    if (facts.kind === "mean_variance") {
+      shaped(facts.variance, "variance");
+      for (const s of INDEX(S)) for (const y of INDEX(C)) {
+        const mean = facts.mean[s][y];
+        form(facts.variance[s][y] <= mean * (M - mean) * (1 + 1e-9), "a variance is too large");
+      }
+    }
+  }
+  if (zeroOne(loss)) form(M === 1 && facts.kind !== "mean_variance", "a loss that is 0 or 1 has another ceiling, or variances");
+  if (["brier", "jsd", "absolute"].includes(loss)) form(M !== null && M <= 1, "the loss cannot be so large");
+}
+
+function questionFits(read) {
+  const { population: people, question: asked, statements, points } = read;
+  const S = people.groups.length, C = people.labels.length, M = people.ceiling, metric = asked.metric.name, shaped = shapedFor(people);
 
   for (const [side, n] of [[asked.group_limits, S], [asked.label_limits, C]]) {
     form(side.rows.length === side.most.length && side.rows.every((row) => row.length === n), "limits do not fit together");
@@ -478,10 +507,9 @@ function fits(read) {
   form(statements.length > 0, "there is no statement");
   form(metric !== "loss" || (statements.length === 1 && asked.metric.group === null), "a loss is one statement");
   const first = statements[0].sampling;
-  for (const { objective, confidence, sampling: sample } of [asked, ...statements]) {
+  for (const { objective, confidence, sampling: sample } of statements) {
     form(confidence === null || (confidence > 0 && confidence < 1), "a confidence is not between 0 and 1");
     form((confidence === null) === (asked.confidence === null), "a confidence is missing");
-    if (objective === undefined) continue; // the question itself
     form((objective === null) === (metric === "loss"), "an objective does not fit the metric");
     form((sample === null) === (confidence === null), "a confidence needs a sample");
     if (objective !== null && objective.ratio) {
@@ -489,7 +517,7 @@ function fits(read) {
     }
     if (sample === null) continue;
     form(M !== null && M > 0, "there is no largest loss");
-    known(sample.weight, sample.knowledge);
+    known(people, sample.weight, sample.knowledge);
     form((sample.losses === null) === (sample.counts === null), "rounded losses and counts belong together");
     if (sample.losses !== null) {
       const { losses, counts } = sample;
@@ -1030,9 +1058,6 @@ function metricProved(read, statements) { // statements: of each, at each radius
   });
 }
 
-// What a document asks: of each question the population with the measure that it is about, and its statements and points.
-const questionsOf = (read) => [read];
-
 const SPACES = { hellinger: "Hellinger's distance", total_variation: "total variation", kl: "Kullback-Leibler divergence", chi_squared: "chi squared" };
 
 function wordsOf({ population: people, question: asked }) { // a question, in words that are not its author's
@@ -1075,7 +1100,7 @@ const located = (where, prove) => {
 
 const LEFT = [
   "what names look like: a loss may be called almost like one of ours",
-  "that the statistics are those of the data, and what the document says for people: producer, excluded rows, the gap aimed at, radii without a claim",
+  "that the statistics are those of the data, and what the document says for people: where it comes from, producer, excluded rows, the gap aimed at, radii without a claim",
 ];
 
 function check(bytes, options = {}) { // the verdict on a document, whatever it is
@@ -1086,17 +1111,27 @@ function check(bytes, options = {}) { // the verdict on a document, whatever it 
     form(bytes.length <= MOST_BYTES, "the document is longer than 32,000,000 bytes");
     let content;
     try { content = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes); } catch { throw new Malformed("the document is not UTF-8"); }
-    const read = within("the document", () => certificate(parse(content))), questions = questionsOf(read);
-    questions.forEach((one) => within("the document", () => fits(one)));
+    const read = within("the document", () => certificate(parse(content))), questions = within("the document", () => fits(read));
     Object.assign(result, { verdict: "not proved", status: 1, digest: read.digest });
     need(`sha256:${hex(sha256(encode(canonical(read.population))))}` === read.digest, "the digest is not that of the population");
     const radii = questions.reduce((sum, one) => sum + one.points.filter((point) => point.claim !== null).length, 0);
-    const proved = questions.map((one) => questionProved(one, { ...options, radii }, notes, counted));
+    const proved = questions.map((one, i) => located(`question ${i + 1}`, () => questionProved(one, { ...options, radii }, notes, counted)));
+    if (read.confidence !== null) {
+      const errors = total(questions.map((one) => ONE.minus(one.question.confidence)));
+      need(errors.atMost(ONE.minus(read.confidence)), "the questions together may be wrong too often");
+    }
+    for (const { question: number, threshold, passed } of read.gates) {
+      const ratio_ = questions[number].question.metric.name === "demographic_parity_ratio";
+      const kept = proved[number].points.every(({ bound }) => (ratio_ ? bound >= threshold : bound <= threshold));
+      need(kept === passed, "a gate does not say the truth");
+      proved[number].gate = { threshold, passed };
+    }
     Object.assign(result, { verdict: "the claim is proved", status: 0, questions: proved });
     result.checked = [
       "the text, the entries and how they fit together", "the digest of the statistics",
       `the multipliers of ${counted.leaves} leaves at ${radii} radii, by weak duality, in exact numbers rounded outward`,
-      `${counted.witnesses} worst cases: limits, base rates, distance and value`, "that the metric follows from its statements",
+      `${counted.witnesses} worst cases: limits, base rates, distance and value`, "that the metrics follow from their statements",
+      ...(read.gates.length ? [`${read.gates.length} gates say whether their bounds keep the thresholds`] : []),
       ...(questions.some((one) => one.statements[0].sampling !== null) ? ["the confidence region of the sample, computed anew from the counts"] : []),
     ];
   } catch (error) {

@@ -76,6 +76,10 @@
         table.append(make("caption", question.words), above, body);
         wide.append(table);
         part.append(wide);
+        if (question.gate) {
+          const { threshold, passed } = question.gate;
+          part.append(make("p", `Threshold ${threshold}: ${passed ? "kept" : "not kept"} by the claimed bounds.`));
+        }
       }
       part.append(list("What was checked", result.checked));
     }
