@@ -26,12 +26,13 @@ from fairbound import (
     verify,
 )
 from fairbound.cli import main
-from fairbound.reporting.amounts import Amounts
 from fairbound.reporting.checked import refusals
 from fairbound.reporting.report_data import examine
 from fairbound.verify.strict import MalformedError
+from fairbound.wording.amounts import Amounts
 from fairbound.wording.digits import Digits, gap_up, radius_down, signed
 from fairbound.wording.names import short_name
+from tests.by_hand import only
 from tests.pages import NASTY, nasty_curve, sampled_curve, small_curve
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
@@ -45,6 +46,7 @@ class Page(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.blocks: dict[str, str] = {}
         self.bdi: list[str] = []
+        self.scripts: list[str] = []
         self.words = ""
         self._open: list[str] = []
         self._block = ""
@@ -60,6 +62,8 @@ class Page(HTMLParser):
         self._block = str(dict(attrs).get("id") or dict(attrs).get("type") or tag)
         if tag == "bdi":
             self.bdi.append("")
+        if self._block == "script":
+            self.scripts.append("")
 
     def handle_endtag(self, tag: str) -> None:
         assert self._open.pop() == tag
@@ -67,6 +71,8 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._open and self._open[-1] in {"script", "style"}:
             self.blocks[self._block] = self.blocks.get(self._block, "") + data
+            if self._block == "script":
+                self.scripts[-1] += data
             return
         if self._open and self._open[-1] == "bdi":
             self.bdi[-1] += data
@@ -212,7 +218,7 @@ def test_the_attached_certificate_is_the_one_that_was_checked(curve: Certificate
 
 def test_a_claim_that_is_not_proved_is_shown_as_such(curve: CertificateCurve) -> None:
     document = json.loads(curve.to_json())
-    for claim in (document["points"][-1]["claim"], *document["points"][-1]["answers"]):
+    for claim in (only(document)["points"][-1]["claim"], *only(document)["points"][-1]["answers"]):
         claim["bound"] -= 0.01
     text = words(Page(report(json.dumps(document))))
     assert "✗ Not proved" in text
@@ -225,7 +231,7 @@ def test_a_claim_that_is_not_proved_is_shown_as_such(curve: CertificateCurve) ->
 
 def test_what_is_refused_takes_a_line_for_each_radius(curve: CertificateCurve) -> None:
     document = json.loads(curve.to_json())
-    for point in document["points"][-3:]:
+    for point in document["questions"][0]["points"][-3:]:
         for claim in (point["claim"], *point["answers"]):
             claim["bound"] -= 0.01
     lines, details = refusals(examine(json.dumps(document)))
@@ -271,9 +277,9 @@ def test_a_false_digest_is_not_repaired_by_reading() -> None:
 def test_what_the_checker_does_not_check_is_computed_anew(curve: CertificateCurve) -> None:
     """A stranger's document may hide a radius as infeasible, or state a false distance."""
     document = json.loads(curve.to_json())
-    hidden = document["points"][2]["rho"]
-    document["points"][2] = {"rho": hidden, "claim": None, "answers": []}
-    document["distance"] = 0.09
+    hidden = only(document)["points"][2]["rho"]
+    only(document)["points"][2] = {"rho": hidden, "claim": None, "answers": []}
+    only(document)["distance"] = 0.09
     assert verify(json.dumps(document)).valid
     text = words(Page(report(json.dumps(document))))
     assert f"calls rho = {hidden} infeasible" in text
@@ -309,7 +315,7 @@ def test_no_name_gets_out_of_its_place() -> None:
     text = report(nasty_curve(), title=NASTY[0], excluded={NASTY[3]: 2})
     page = Page(text)
     tags = [tag for tag, _ in page.elements]
-    assert tags.count("script") == 3  # the page's data, the certificate, our own script
+    assert tags.count("script") == 5  # the page's data, the certificate, the second checker, our own two scripts
     assert not {"img", "iframe", "object", "embed", "form", "b", "i"} & set(tags)
     assert not [key for _, found in page.elements for key in found if key.startswith("on") or key == "style"]
     assert {short_name(name) for name in NASTY} <= set(page.bdi)
@@ -327,14 +333,14 @@ def test_no_name_gets_out_of_its_place() -> None:
 
 def test_texts_of_the_document_are_escaped_too(curve: CertificateCurve) -> None:
     document = json.loads(curve.to_json())
-    document["producer"] = document["population"]["loss"] = '"><script>alert(1)</script>'
+    document["producer"] = document["population"]["measures"][0]["loss"] = '"><script>alert(1)</script>'
     page = Page(report(json.dumps(document)))
-    assert [tag for tag, _ in page.elements].count("script") == 3
+    assert [tag for tag, _ in page.elements].count("script") == 5
 
 
 def test_no_text_of_the_document_turns_the_numbers_around(curve: CertificateCurve) -> None:
     document = json.loads(curve.to_json())
-    document["population"]["loss"] = "loss \u202e\u2067"
+    document["population"]["measures"][0]["loss"] = "loss \u202e\u2067"
     document["population"]["groups"][0] = "עברית \u202e"
     text = report(json.dumps(document), title="\u202etitle")
     assert not re.search("[\u202a-\u202e\u2066-\u2069]", text)
@@ -346,9 +352,11 @@ def test_the_policy_admits_our_own_script_and_style_alone(page: Page) -> None:
     assert policy is not None
     assert policy.startswith("default-src 'none';")
     rules = dict(part.split(" ", 1) for part in policy.split("; "))
-    for tag, rule in (("script", "script-src"), ("style", "style-src")):
-        digest = base64.b64encode(hashlib.sha256(page.blocks[tag].encode()).digest()).decode()
-        assert rules[rule] == f"'sha256-{digest}'"
+    assert len(page.scripts) == 2
+    for rule, blocks in (("script-src", page.scripts), ("style-src", [page.blocks["style"]])):
+        digests = [base64.b64encode(hashlib.sha256(block.encode()).digest()).decode() for block in blocks]
+        assert rules[rule] == " ".join(f"'sha256-{digest}'" for digest in digests)
+    assert rules["worker-src"] == "blob:"
     assert "unsafe" not in policy
 
 

@@ -84,7 +84,7 @@ def validate(
         read_limits("label", population.labels, min_label_mass, label_limits, label_rows),
     )
     condition = _read_condition(fair, base_rate_tolerance, label_skew)
-    _check_condition(condition, objective, limits, len(population.labels))
+    _check_condition(condition, objective, len(population.labels), limited=bool(limits[1]))
     tol = number("tol", tol, 1e-12, 1.0, "it is the gap between bound and attained value to aim at")
     by_size = either(", and None chooses by size")
     meaning = f"it is the number of pieces that the search may use for each rho{by_size}"
@@ -149,20 +149,15 @@ def _read_condition(fair: object, tolerance: object, label_skew: float | None) -
     return condition
 
 
-def _check_condition(
-    condition: Condition, objective: Objective | None, limits: tuple[object, object], labels: int
-) -> None:
-    """Refuse what does not go with base rates that may differ."""
+def _check_condition(condition: Condition, objective: Objective | None, labels: int, *, limited: bool) -> None:
+    """Refuse what does not go with base rates that may differ; ``limited`` are the shares of labels."""
     if condition.equal:
         return
     loose = given("fair", False) if not condition.fair else given("base_rate_tolerance", condition.tolerance, "g")
-    if limits[1] or (limits[0] and objective is None):
+    if limited:
         message = (
-            f"linear limits on the shares of labels need equal base rates and do not go with {loose}; leave one "
-            "of them out (limits on groups go with metrics other than 'loss')"
-            if limits[1]
-            else f"{loose} and linear limits on the shares of groups go together for metrics other than 'loss' only; "
-            f"leave one of them out, or use {argument('group_skew')}"
+            f"linear limits on the shares of labels need equal base rates and do not go with {loose}: elsewhere each "
+            "group has labels of its own; leave one of them out (limits on groups go with both)"
         )
         raise InputError(message)
     if condition.fair and objective is not None and objective.label is not None and labels > 2:

@@ -51,6 +51,9 @@ class _Places:
     low: slice = field(default_factory=lambda: slice(0))
     k_nu: int = -1
     k_floor: int = -1
+    tie: int = -1
+    theta: slice = field(default_factory=lambda: slice(0))
+    theta_nu: int = -1
     locals: int = 0
     globals: int = 0
 
@@ -61,12 +64,14 @@ class FractionalSaddle:
 
     ``root`` is the square root of the class probabilities, ``value`` that of the atoms, both of shape (1, S, C, J).
     ``top`` (S, C) are the given tops or, where they move, what these are at least. ``share`` holds given group shares
-    (N, S), all positive, or is None if they are to be found. ``cap`` limits lam, which keeps the program bounded where
+    (N, S), all positive, or is None if they are to be found: in K, and where ``vertices`` (N, m, S) are given within
+    their convex hull. ``cap`` limits lam, which keeps the program bounded where
     no rates reach the ball.
 
     Local variables: zeta_s1 .. zeta_sC, base_s if tops move, k_s if it is to be found, and unless base rates are equal
     r_s1 .. r_sC, nu_s. Global: lam; if equal r_1 .. r_C, nu_r, floor_r and, if tops move, offset_2 .. offset_C; else
-    the lower ends b_1 .. b_C of the rates (not if they are free); and with k, nu_k, floor_k.
+    the lower ends b_1 .. b_C of the rates (not if they are free); and with k, nu_k, floor_k. With vertices their weights
+    theta_1 .. theta_m and nu_theta come last, and tie_s, the multiplier of ``k = sum_j theta_j k^j``, among the local.
     """
 
     root: Floats
@@ -78,6 +83,7 @@ class FractionalSaddle:
     moving: bool
     share: Floats | None = None
     cap: Floats | None = None
+    vertices: Floats | None = None
 
     @cached_property
     def equal(self) -> bool:
@@ -95,6 +101,8 @@ class FractionalSaddle:
             found.k, end = end, end + 1
         if not self.equal:
             found.rate, found.nu, end = slice(end, end + c), end + c, end + c + 1
+        if self.vertices is not None:
+            found.tie, end = end, end + 1
         found.locals, end = end, 1
         if self.equal:
             found.common, found.common_nu, found.common_floor, end = slice(1, c + 1), c + 1, c + 2, c + 3
@@ -104,6 +112,9 @@ class FractionalSaddle:
             found.low, end = slice(1, 1 + self.rates.common), 1 + self.rates.common
         if self.share is None:
             found.k_nu, found.k_floor, end = end, end + 1, end + 2
+        if self.vertices is not None:
+            found.theta, found.theta_nu = slice(end, end + self.vertices.shape[1]), end + self.vertices.shape[1]
+            end = found.theta_nu + 1
         found.globals = end
         return found
 
@@ -153,6 +164,7 @@ class FractionalSaddle:
             least.append(-self.cap[:, None])
             sign.append(1.0)
         shares = [far[at.k_floor][None]] if self.share is None else []
+        shares.append(far[at.theta])
         if self.equal:
             labels = far[at.common] - far[at.common_floor]
             shares += [far[at.common_floor][None], labels]
@@ -183,6 +195,11 @@ class FractionalSaddle:
             shared[:, at.common], shared[:, at.common_floor] = self.rates.labels.start_near(weight.sum(axis=(0, 1, 3)))
         else:
             local[..., at.rate], shared[:, at.low] = self.rates.start
+        if self.vertices is not None:
+            shared[:, at.theta] = 1.0 / self.vertices.shape[1]
+            k = self.vertices.mean(axis=1)
+            local[..., at.k], local[..., :c] = k, k[..., None]
+            shared[:, at.k_floor] = 0.5 * k.min(axis=1)
         top = self.top
         if self.moving:
             highest = self.top.max(axis=1) + START
@@ -222,6 +239,10 @@ class FractionalSaddle:
         local, cross, corner = np.zeros((n, s, size, size)), np.zeros((n, s, size, wide)), np.zeros((n, wide, wide))
         if self.share is None:
             cross[..., at.k, at.k_nu] = -1.0
+        if self.vertices is not None:
+            local[..., at.k, at.tie] = local[..., at.tie, at.k] = -1.0
+            cross[..., at.tie, at.theta] = self.vertices.swapaxes(1, 2)
+            corner[:, at.theta, at.theta_nu] = corner[:, at.theta_nu, at.theta] = -1.0
         if self.equal:
             diagonal(cross[..., :c, at.common])[...] = 1.0
             corner[:, at.common, at.common_nu] = corner[:, at.common_nu, at.common] = -1.0
@@ -267,6 +288,12 @@ class FractionalSaddle:
             self._by_share(found, (local, shared), (mass, square, curve, slope, bent), (ratio, per))
         if self.moving:
             self._by_tops(found, (local, shared), (mass, curve, slope), (ratio, per))
+        if self.vertices is not None:
+            tie, theta = local[..., at.tie], shared[:, at.theta]
+            g_local[..., at.k] -= tie
+            g_local[..., at.tie] = (theta[:, None] @ self.vertices)[:, 0] - local[..., at.k]
+            g_shared[:, at.theta] = (self.vertices @ tie[..., None])[..., 0] - shared[:, at.theta_nu, None]
+            g_shared[:, at.theta_nu] = 1.0 - theta.sum(axis=1)
         return self._by_rates(found, local, shared)
 
     def _by_share(
@@ -337,8 +364,9 @@ class FractionalSaddle:
 
     def take(self, index: Integers) -> FractionalSaddle:
         """Select problems."""
-        share, cap = (None if part is None else part[index] for part in (self.share, self.cap))
-        return replace(self, tau=self.tau[index], share=share, cap=cap)
+        parts = (None if part is None else part[index] for part in (self.share, self.cap, self.vertices))
+        share, cap, vertices = parts
+        return replace(self, tau=self.tau[index], share=share, cap=cap, vertices=vertices)
 
 
 @dataclass(frozen=True)
@@ -375,6 +403,7 @@ def solve_fractional(
     moving: bool = False,
     share: Floats | None = None,
     cap: Floats | None = None,
+    vertices: Floats | None = None,
     state: Floats | None = None,
 ) -> FractionalSolution:
     """Solve programs for many radii, or go on from where they were left; multipliers are in the user's units."""
@@ -395,6 +424,7 @@ def solve_fractional(
             moving,
             None if share is None else share[here],
             None if cap is None else cap[here],
+            None if vertices is None else vertices[here],
         )
         parts.append(_solved(program, top, scale, accuracy, None if state is None else state[here]))
     return parts[0].joined(*parts[1:]) if len(parts) > 1 else parts[0]

@@ -17,7 +17,7 @@ from fairbound.solve.answer import Answer
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.fractional import BATCH_ATOMS, FractionalSolution, solve_fractional
 from fairbound.solve.fractional_bounds import Leaves, fractional_bound, tuned
-from fairbound.solve.fractional_pieces import leaves_at
+from fairbound.solve.fractional_pieces import piece_leaves
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.problem import Problem
 from fairbound.solve.search import State, plan_cuts
@@ -97,13 +97,18 @@ class FractionalSearch:
         """How much more affinity there can be than the ball asks for."""
         return 1.0 - self.nearest.distance**2 - least_affinity(rho)
 
+    def _cap(self, rho: Floats) -> Floats:
+        """How large lam may be where it matters; more only serves to discard infeasible shares."""
+        return np.clip(10.0 / np.maximum(self._reserve(rho), 1e-9), 50.0, 1e8)
+
+    def _accuracy(self, rho: Floats) -> float:
+        reserve = float(np.minimum(1.0, self._reserve(rho)).min())
+        return max(BEST_ACCURACY, 1e-6 * self.tol / self.problem.scale * reserve)
+
     def _points(self, rho: Floats, share: Floats) -> tuple[FractionalSolution, Floats]:
         """Solve at given group shares; return the worst losses there too, without care for rounding."""
-        reserve = np.minimum(1.0, self._reserve(rho))
-        accuracy = max(BEST_ACCURACY, 1e-6 * self.tol / self.problem.scale * float(reserve.min()))
-        cap = np.clip(10.0 / np.maximum(self._reserve(rho), 1e-9), 50.0, 1e8)
-        tau = least_affinity(rho)
-        found = solve_fractional(self.problem, self.rates, tau, accuracy, share=share, cap=cap)
+        tau, cap = least_affinity(rho), self._cap(rho)
+        found = solve_fractional(self.problem, self.rates, tau, self._accuracy(rho), share=share, cap=cap)
         upper, k = self.problem.upper, share[:, :, None, None]
         deficit = self.problem.ceiling[..., None] - upper.loss
         with np.errstate(all="ignore"):
@@ -135,26 +140,23 @@ class FractionalSearch:
         self._adopt(state, radius, self._witnesses(rho, found, found.eta))
 
     def _solve(self, state: State, left: Integers) -> None:
-        """Bound new pieces by the multipliers of their middle, then by those close to their most promising corner."""
-        pieces = state.forest.pieces
-        best = np.full(len(pieces), -np.inf)
-        slope = None
-        for _ in range(2):
-            if not len(left):
-                return
-            rho, vertices = state.rho[pieces.radius[left]], self._shares(pieces.corners[left])
-            spot = vertices.mean(axis=1)
-            if slope is not None:
-                corner = (vertices @ slope[left][..., None])[..., 0].argmax(axis=1)
-                spot = 0.1 * spot + 0.9 * vertices[np.arange(len(left)), corner]
-            spot = np.maximum(spot, TINY_SHARE)
-            found, value = self._points(rho, spot)
-            higher = value > best[left]
-            best[left[higher]], pieces.guess[left[higher]] = value[higher], spot[higher]
-            if slope is None:
-                slope = np.zeros_like(pieces.guess)
-            slope[left] = (found.rate * (self.problem.ceiling + found.zeta / spot[..., None])).sum(axis=2)
-            left = self._try(state, left, leaves_at(self.problem, found, vertices))
+        """Bound new pieces: by what is known of the piece that was cut, else by their own multipliers."""
+        pieces, problem = state.forest.pieces, self.problem
+        left = self._try(state, left, Leaves(**{name: part[left] for name, part in pieces.multipliers.items()}))
+        chunk = max(1, BATCH_ATOMS // (problem.upper.probability.size * problem.groups.size))
+        for start in range(0, len(left), chunk):
+            part = left[start : start + chunk]
+            rho, vertices = state.rho[pieces.radius[part]], self._shares(pieces.corners[part])
+            tau, cap, accuracy = least_affinity(rho), self._cap(rho), self._accuracy(rho)
+            inside = solve_fractional(
+                problem, self.rates, tau, accuracy, moving=True, cap=cap, vertices=np.maximum(vertices, TINY_SHARE)
+            )
+            pieces.guess[part] = inside.share
+            some = np.isin(part, self._try(state, part, whole_leaves(problem, self.rates, rho, inside)[0]))
+            if some.any():
+                asked = tau[some], cap[some], vertices[some], accuracy
+                leaves, pieces.guess[part[some]] = piece_leaves(problem, self.rates, *asked)
+                self._try(state, part[some], leaves)
 
     def _improve(self, state: State, radius: Integers) -> None:
         """Look for a better attained value at the shares that the most promising piece suggests."""

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import UNIT, lowered
+from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.data.population import Population
 from fairbound.errors import InputError, argument
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.limit_terms import solve_limited
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows, diagonal
 from fairbound.solve.shares import MarginalSet
+from fairbound.wording.notebook import html_paragraph
+from fairbound.wording.overview import shares_html
 
 #: An affinity this close to one cannot be told from one in floating point: the distance is reported as zero.
 INDISTINGUISHABLE = 64 * UNIT
@@ -30,6 +35,8 @@ class NearestFair:
         Its Hellinger distance from the data, rounded up.
     group_mass, label_mass
         Its shares of the groups and of the labels; its cell masses are their products.
+    groups, labels
+        Their names.
     own_rates
         The base rates of each group, shape (S, C), where they may differ; else None.
     """
@@ -37,7 +44,28 @@ class NearestFair:
     distance: float
     group_mass: Floats
     label_mass: Floats
+    groups: tuple[Hashable, ...] = ()
+    labels: tuple[Hashable, ...] = ()
     own_rates: Floats | None = None
+
+    @property
+    def mass(self) -> Floats:
+        """Its cell masses."""
+        return np.outer(self.group_mass, self.label_mass)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return its cells as a data frame of "pandas", "polars" or "pyarrow", or of the library that you work with."""
+        return native_frame(cell_names(self.groups, self.labels) | {"mass": self.mass.ravel().tolist()}, backend)
+
+    def __repr__(self) -> str:
+        return (
+            f"NearestFair(distance={self.distance:.6f}, {len(self.group_mass)} groups x {len(self.label_mass)} labels)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook: how far it is, and its shares."""
+        said = f"The nearest distribution with equal base rates is at Hellinger distance {self.distance:.6f}"
+        return html_paragraph(said, strong=True) + shares_html(self)
 
     @property
     def rate(self) -> Floats:
@@ -185,7 +213,7 @@ def nearest_in(
         rate = rate if rates.free else point.local[0, :, 1 : c + 1]
     share, rate = groups.inside(np.maximum(share, least[0])), rates.inside(np.maximum(rate, least[1]))
     affinity = float(lowered((root * np.sqrt(share[:, None] * rate)).sum(), mass.size + 16))
-    return NearestFair(_distance(affinity), share, share @ rate, rate)
+    return NearestFair(_distance(affinity), share, share @ rate, own_rates=rate)
 
 
 def _distance(affinity: float) -> float:
@@ -217,4 +245,5 @@ def nearest_fair(population: object) -> NearestFair:
         message = f"{argument('population')} must be a Population, not {kind}; see Population.from_predictions"
         raise InputError(message)
     shape = population.mass.shape
-    return nearest_shares(population.mass, MarginalSet(shape[0]), MarginalSet(shape[1]))
+    found = nearest_shares(population.mass, MarginalSet(shape[0]), MarginalSet(shape[1]))
+    return replace(found, groups=population.groups, labels=population.labels)

@@ -218,7 +218,7 @@ def _usual_budget(problem: Problem) -> int:
 
 def _rates_budget(problem: Problem) -> int:
     """Return the same where base rates may differ."""
-    return int(np.clip(1e6 / (problem.upper.probability.size * problem.groups.size**2), 4, 1000))
+    return int(np.clip(2.5e5 / (problem.upper.probability.size * problem.groups.size**2), 4, 500))
 
 
 def _least_shares(objective: Objective | None) -> tuple[float, float]:
