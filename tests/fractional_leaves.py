@@ -89,21 +89,26 @@ def _precisely() -> Iterator[None]:
 def kernel_bound(solver: Solver, rho: float, proof: TiltedProof | FractionalProof) -> float:
     """Return what the checker says that a proof proves; not of ratios."""
     question = solver.question
+    known = document.measured(write_population([solver.population]), 0)
     asked = document.Question(
-        document.Metric("", None),
-        question.shift,
-        question.support,
-        question.empty_cells,
-        "hellinger",
-        question.condition.fair,
-        question.condition.tolerance,
-        write_limits(question.group_skew, question.group_limits),
-        write_limits(question.label_skew, question.label_limits),
-        None,
-        question.tol,
+        measure=0,
+        metric=document.Metric("", None),
+        shift=question.shift,
+        support=question.support,
+        empty_cells=question.empty_cells,
+        divergence=question.divergence.name,
+        fair=question.condition.fair,
+        base_rate_tolerance=question.condition.tolerance,
+        group_limits=write_limits(question.group_skew, question.group_limits),
+        label_limits=write_limits(question.label_skew, question.label_limits),
+        confidence=None,
+        tol=question.tol,
+        statements=[],
+        distance=None,
+        points=[],
     )
     with _precisely():
-        statement = Statement(write_population(solver.population), asked, write_objective(solver.objective), rho)
+        statement = Statement(known, asked, write_objective(solver.objective), rho)
         return float(largest(excesses(statement, written(proof), 0.0)).mid())
 
 
