@@ -6,7 +6,7 @@ largest of what a document can make of them counts.
 
 from __future__ import annotations
 
-from fairbound.verify.document import Answer, Document, Knowledge, Losses, Proof, Statement, Tilted
+from fairbound.verify.document import Answer, Document, Knowledge, Losses, Pairwise, Proof, Statement, Tilted
 from fairbound.verify.metric import METRICS
 from fairbound.verify.names import TWO_VALUED
 from fairbound.verify.sampling import MOST_DRAWS
@@ -23,6 +23,9 @@ BEGIN, CELL, BIN, LIMIT, PAIR = 50.0, 18.0, 10.0, 5.0, 12.0
 #: At every corner of a piece: a cell, and an atom of it, by form and divergence.
 AT_CELL = {"T": 2.5, "F": 2.0}
 AT_ATOM = {"T": 3.5, "F": 6.0}
+
+#: Of every two groups: how often each cell is looked at, and a label of two groups.
+ROLES, AT_TWO = 3, 1.0
 
 #: For every piece: to begin with; a coordinate of a corner, which may be a long fraction; a coefficient of a limit; a
 #: share that is limited by a skew.
@@ -75,13 +78,17 @@ def _answer(document: Document, answer: Answer, bins: int) -> float:
     build = BEGIN + CELL * cells + BIN * bins + LIMIT * limits
     ratio = document.statements[0].objective is not None and document.statements[0].objective.ratio
     build *= 2 if ratio else 1  # for the bound, and what is attained
-    return build + _proof(answer.proof, cells, atoms, AT_LIMIT * limits + AT_SHARE * skewed)
+    return build + _proof(answer.proof, cells, groups, atoms, AT_LIMIT * limits + AT_SHARE * skewed)
 
 
-def _proof(proof: Proof, cells: int, atoms: int, shares: float) -> float:
+def _proof(proof: Proof, cells: int, groups: int, atoms: int, shares: float) -> float:
     corners = len(proof.floors)
     work = len(proof.splits) * corners * AT_CORNER
     for leaf in proof.leaves:
+        if isinstance(leaf, Pairwise):
+            roles = ROLES * (AT_CELL["F"] * cells + AT_ATOM["F"] * atoms) + shares
+            work += AT_PIECE + len(leaf.sets) * corners * (roles + AT_TWO * cells * groups)
+            continue
         once = AT_CELL[leaf.form] * cells + AT_ATOM[leaf.form] * atoms
         # Sums of form F know each share by itself: at the corners of the whole simplex it has two values.
         often = corners if isinstance(leaf, Tilted) or len(proof.leaves) > 1 else min(corners, 2)
