@@ -8,8 +8,8 @@ in that role, moved until the pull is what the pair's proof allows. What is prov
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from itertools import pairwise
 
 import numpy as np
 from flint import arb
@@ -19,8 +19,8 @@ from fairbound.solve.shares import MarginalSet
 from fairbound.verify import document
 from fairbound.verify.statement import Statement
 
-#: How often an interval is halved that holds a number which is sought.
-HALVINGS = 54
+#: How often an interval is cut that holds a number which is sought, and in what ratio where a function is least.
+HALVINGS, GOLDEN = 54, 0.618
 
 #: Pieces are cut in halves so often at most, unless they are narrower than this.
 CUTS, WIDE = 5, 0.01
@@ -32,8 +32,9 @@ SMALL = 0.1
 #: and how often what is left is halved.
 EXCESS, DOUBLINGS, RAISES = 1e-9, 20, 24
 
-#: By how much multipliers are raised, relative to their size, so that rounding leaves none below its ceiling.
-HAIR = 1e-14
+#: By how much multipliers are raised, relative to their size, so that rounding leaves none below its ceiling; and how
+#: close two cuts are that are taken for one.
+HAIR, CLOSE = 1e-13, 1e-15
 
 
 @dataclass(frozen=True)
@@ -308,54 +309,81 @@ def _released(laws: Laws, theta: Floats, x: Floats, cap: Floats, pair: tuple[int
             pull = np.where(mass[s] > 0, mass[s] * _versions(laws, x) / shape, 0.0).sum(axis=-1).max(axis=0)
             times = np.where(np.isfinite(cap[:, :, s]), pull / cap[:, :, s], 0.0)
         free[:, :, s] = shape * np.where(np.isfinite(times), times, 1.0)[..., None]
-    return np.maximum(free, 0.0)
+    free = np.maximum(free, 0.0)
+    if len(laws.parts) > 1:
+        own = list(pair)
+        free[:, :, own] = _moved(laws, 0, free, np.zeros_like(free[:, :, 0]), x, cap)[:, :, own]
+    return free
 
 
 def _versions(laws: Laws, x: Floats) -> Floats:
     """Return what the shares of the labels' parts (L, m, C) may be in a group, two extremes of it if they differ."""
     apart = laws.tolerance > 0 and len(laws.parts) > 1
     more = np.where(laws.part == 0, laws.tolerance, -laws.tolerance)
-    return np.stack([x, x + more]) if apart else x[None]
+    return np.stack([x, np.maximum(x + more, 0.0)]) if apart else x[None]
 
 
 def _moved(laws: Laws, role: int, free: Floats, step: Floats, x: Floats, cap: Floats) -> Floats:
     """Return multipliers of all groups in a role: of those that do not count, moved by a step and by what it takes.
 
-    In the part that counts they are moved alike. In the other part they are scaled, so that what the pull loses there
-    is worth the same.
+    In the part that counts they are moved alike. In the other part they are scaled: where that costs least in all.
     """
-    counted = laws.counted
+    counted, share = laws.counted, _versions(laws, x)
     mass, value, top = laws.mass[role][:, counted], laws.value[role][:, counted], laws.ceiling[role][:, counted]
     base = free[..., counted] + step[:, :, None, counted]
-    share = _versions(laws, x)[:, :, :, None, :]
-    weight, far = share[..., counted, None] * mass, free[..., ~counted]
-    with np.errstate(all="ignore"):
-        lost = np.where(far > 0, share[..., ~counted] * laws.mass[0][:, ~counted].sum(axis=-1) / far, 0.0)
-        second = np.where(far > 0, lost / far, 0.0).sum(axis=-1)
-        lost = lost.sum(axis=-1)
-        level = np.where(second > 0, lost / second, 0.0).max(axis=0)  # what the other part costs
+    first = share[..., counted][..., :1]  # (versions, L, m, 1): the parts' shares
     spread = float(np.abs(value).max() + np.abs(top).max()) + np.abs(base).max(axis=-1)
-    low = -2.0 * spread
-    with np.errstate(all="ignore"):
-        high = np.where(np.isfinite(cap), 2.0 * (weight.sum(axis=(-1, -2)) + lost).max(axis=0) / cap, 0.0)
-        high = high + 2.0 * spread
-    high = np.where(np.isfinite(high), high, 1e6 * spread)
-    factor = np.ones_like(low)
+    least = np.where(np.isfinite(cap) & (cap > 0), cap, np.inf)
+    high = 2.0 * spread + np.minimum(2.0 * mass.sum(axis=(-1, -2)) / least, 1e9 * spread)
+
+    def pulled(move: Floats) -> Floats:
+        """Return what the part that counts pulls, for a share of one."""
+        gap = np.maximum(base + move[..., None], top)[..., None] - value
+        with np.errstate(all="ignore"):
+            term: Floats = np.where(mass > 0, mass / np.maximum(gap, 0.0), 0.0).sum(axis=(-1, -2))
+        return term
+
+    low = _least(lambda move: (first * pulled(move)).max(axis=0) <= cap, -2.0 * spread, high)
+    found = free.copy()
+    if len(laws.parts) > 1:
+        far, second = free[..., ~counted], share[..., ~counted][..., :1]
+        own = laws.mass[0][:, ~counted].sum(axis=-1)
+        with np.errstate(all="ignore"):
+            term = np.where(own > 0, own / far, 0.0)
+            pull, worth = term.sum(axis=-1), np.where(far > 0, term / far, 0.0).sum(axis=-1)
+            price = far.max(axis=-1) if laws.tolerance > 0 else np.where(worth > 0, pull / worth, 0.0)
+
+        def scaled(move: Floats) -> Floats:
+            """Return by what the other part has to be scaled then."""
+            with np.errstate(all="ignore"):
+                room = (cap - first * pulled(move)) / second
+                times = np.where(pull > 0, pull / np.maximum(room, 0.0).min(axis=0), 0.0)
+            return np.where(np.isnan(times), np.inf, times)
+
+        worth = np.where(price > 0, price, 1e-300)
+        low = _cheapest(lambda move: move + worth * scaled(move), low, low + 4.0 * high + 4.0 * price)
+        times = scaled(low)
+        found[..., ~counted] = far * np.where(np.isfinite(times), times, 1.0)[..., None]
+    found[..., counted] = np.maximum(base + low[..., None], top)
+    return np.maximum(found, laws.ceiling[role])
+
+
+def _least(enough: Callable[[Floats], Booleans], low: Floats, high: Floats) -> Floats:
+    """Return the least numbers that are enough, a hair more."""
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        gap = np.maximum(base + middle[..., None], top)[..., None] - value
-        with np.errstate(all="ignore"):
-            term = np.where(weight > 0, weight / np.maximum(gap, 0.0), 0.0)
-            slope = np.where(weight[0] > 0, term[0] / gap, 0.0).sum(axis=(-1, -2))
-            times = np.where((level > 0) & (slope > 0), np.sqrt(lost[0] / (slope * level)), 1.0)
-            total = (term.sum(axis=(-1, -2)) + np.where(lost > 0, lost / times, 0.0)).max(axis=0)
-        enough = total <= cap
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-        factor = np.where(enough & np.isfinite(times), times, factor)
-    found = free.copy()
-    found[..., counted] = np.maximum(base + high[..., None], top)
-    found[..., ~counted] = far * factor[..., None]
-    return np.maximum(found, laws.ceiling[role])
+        reached = enough(middle)
+        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+    return high
+
+
+def _cheapest(cost: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
+    """Return about where convex functions are least, by the golden section."""
+    for _ in range(HALVINGS):
+        left, right = low + (1.0 - GOLDEN) * (high - low), low + GOLDEN * (high - low)
+        rising = cost(left) <= cost(right)
+        low, high = np.where(rising, low, left), np.where(rising, right, high)
+    return high
 
 
 def _corners(proof: document.Proof) -> list[list[list[float]]]:
@@ -395,8 +423,8 @@ def cuts_of(found: list[Roles]) -> Floats:
         return np.zeros(0)
     ends = np.unique(np.concatenate([one.ends[:, :, 0].ravel() for one in found]))
     kept = [float(ends[0])]
-    for low, high in pairwise(ends.tolist()):
-        if high - low > HAIR:
-            kept.append(high)
+    for end in ends.tolist():
+        if end - kept[-1] > CLOSE:
+            kept.append(end)
     kept[-1] = float(ends[-1])
-    return np.array(kept)
+    return np.array(kept if len(kept) > 1 else [])
