@@ -32,7 +32,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     (
         "py:class",
-        r"(numpy|collections|matplotlib|fairbound\.(arithmetic|data|problem|sampling|solve))\..*|.*Axes",
+        r"(numpy|collections|matplotlib|pathlib|fairbound\.(arithmetic|data|problem|sampling|solve))\..*|.*Axes",
     )
 ]
 

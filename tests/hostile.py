@@ -251,7 +251,8 @@ def hoeffding(cells: int) -> str:
     known = population(cells // 2, 2, 1, 9)
     known["knowledge"]["cells"] = table(cells // 2, 2, [[0.1, 0.1, 4, 0], [0.3, 0.3, 5, 0]])
     moments = {"kind": "mean_variance", "mean": table(cells // 2, 2, 1), "variance": table(cells // 2, 2, 0)}
-    surrogate = {**sphere(known, [], []), "region": "hoeffding", "knowledge": moments, "losses": None, "counts": None}
+    surrogate = {**sphere(known, [], []), "region": "hoeffding", "knowledge": moments}
+    surrogate |= {"losses": None, "counts": None, "seed": None}
     return certificate(known, question(confidence=0.9), fractional(cells // 2, 2), sampling=surrogate)
 
 

@@ -32,6 +32,7 @@ PUBLIC = [
     "Population",
     "Predicted",
     "Region",
+    "Report",
     "SmallCellWarning",
     "Sphere",
     "Status",
@@ -159,7 +160,7 @@ def test_demo(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert not re.search(r"\bfair\b|compliant", printed)
     assert f"fairbound verify {folder / 'certificate.json'}" in printed
     assert main(["verify", str(folder / "certificate.json")]) == 0
-    assert "Proved" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "Bound proved" in (folder / "report.html").read_text(encoding="utf-8")
     (tmp_path / "taken").touch()
     assert main(["demo", "-o", str(tmp_path / "taken")]) == 2
     assert "cannot be written" in capsys.readouterr().err

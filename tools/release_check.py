@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NEEDED = (
     "py.typed",
     "verify/schemas/*/certificate.json",
+    "reporting/templates/page.html",
     "reporting/templates/report.css",
     "reporting/templates/report.js",
     "datasets/demonstration/adult_predictions.csv.gz",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time a name is i
     from fairbound.data.population import Population
     from fairbound.data.predicted import Predicted
     from fairbound.errors import InfeasibleError, InputError, SmallCellWarning, ThresholdError
-    from fairbound.reporting.report import report
+    from fairbound.reporting.report import Report, report
     from fairbound.sampling.region import REGIONS, Hoeffding, Region, Sphere, Surrogate
     from fairbound.solve.between import divergence_between, hellinger_radius
     from fairbound.solve.nearest import NearestFair, nearest_fair
@@ -35,7 +35,7 @@ _HOMES = {
     "data.population": ("Population",),
     "data.predicted": ("Predicted",),
     "errors": ("InfeasibleError", "InputError", "SmallCellWarning", "ThresholdError"),
-    "reporting.report": ("report",),
+    "reporting.report": ("Report", "report"),
     "sampling.region": ("REGIONS", "Hoeffding", "Region", "Sphere", "Surrogate"),
     "solve.between": ("divergence_between", "hellinger_radius"),
     "solve.nearest": ("NearestFair", "nearest_fair"),
@@ -58,6 +58,7 @@ __all__ = [
     "Population",
     "Predicted",
     "Region",
+    "Report",
     "SmallCellWarning",
     "Sphere",
     "Status",

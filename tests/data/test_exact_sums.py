@@ -16,6 +16,7 @@ from fairbound import InputError, Population
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.exact_sums import FEW, LIMB, Cut, careful_cut
 from fairbound.data.frame_values import fetch
+from fairbound.data.loss_summary import exact_sums
 
 UNIT = Fraction(2) ** -53
 KINDS = ["ones", "integers", "exponential", "lognormal", "zeros", "tiny"]
@@ -160,3 +161,22 @@ def test_losses_above_the_ceiling_are_refused_by_each_engine(value: float) -> No
     for frame in engines(**losses):
         with pytest.raises(InputError, match=r"column 'loss' holds .*, outside \[0, 1\]"):
             population(frame, loss="loss")
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "far apart", "near the end", "subnormal", "largest"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_sums_in_memory_are_rounded_once(kind: str, order: int) -> None:
+    """The sums of all rows, whatever their order, are the exact ones, rounded."""
+    rng = np.random.default_rng(1)
+    others = {
+        "far apart": rng.random(3000) * 2.0 ** rng.integers(-600, 600, 3000),
+        "near the end": rng.random(3000) * 2.0**-1010,
+        "subnormal": np.full(3000, 5e-324),
+        "largest": rng.random(3000) * 2.0**1000,
+    }
+    values = others[kind] if kind in others else drawn(kind)
+    bins = np.arange(len(values)) % 7
+    bins[bins == 5] = 6  # a bin without rows, and one with more than the others
+    found = exact_sums(bins[::order], values[::order], np.bincount(bins, minlength=8))
+    exact = [float(sum(map(Fraction, values[bins == number]), Fraction())) for number in range(8)]
+    assert found.tolist() == exact

@@ -26,6 +26,9 @@ from fairbound import (
     verify,
 )
 from fairbound.cli import main
+from fairbound.reporting.amounts import Amounts
+from fairbound.reporting.checked import refusals
+from fairbound.reporting.report_data import examine
 from fairbound.verify.strict import MalformedError
 from fairbound.wording.digits import Digits, gap_up, radius_down, signed
 from fairbound.wording.names import short_name
@@ -76,8 +79,8 @@ class Page(HTMLParser):
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the script reads."""
-        return dict(json.loads(self.blocks["page-data"]))
+        """What the script reads of the first question."""
+        return dict(json.loads(self.blocks["page-data"])[0])
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +93,17 @@ def page(curve: CertificateCurve) -> Page:
     return Page(report(curve))
 
 
+#: How the page of the small curve writes its numbers.
+AMOUNTS = Amounts(Digits(3), "percent")
+
+
+def of_percent(text: str) -> float:
+    """Read a number that stands in per cent."""
+    return float(text.removesuffix("%")) / 100
+
+
 def words(page: Page) -> str:
-    return " ".join(page.words.split())
+    return re.sub(r" (?=[,.:])", "", " ".join(page.words.split()))
 
 
 def test_numbers_are_rounded_to_the_safe_side() -> None:
@@ -119,37 +131,42 @@ def test_the_chosen_numbers_are_the_certificates_own(page: Page, curve: Certific
     shown = page.data["radii"]
     assert [float(r["rho"]) for r in shown] == [c.rho for c in curve]
     for r, c in zip(shown, curve, strict=True):
-        assert c.bound <= float(r["bound"]) < c.bound + 1e-4
-        assert r["attained"] == (r["bound"] if c.gap < 5e-5 else Digits(4).down(c.attained))
-        shares = [float(cell[0]) for cell in r["cells"]]
+        assert c.bound <= float(r["bound"]) / 100 < c.bound + 1e-3
+        assert r["attained"] == (r["bound"] if c.gap < 5e-4 else AMOUNTS.down(c.attained))
+        assert (float(r["exact"]), float(r["found"])) == (c.bound, c.attained)
+        shares = [of_percent(cell[0]) for cell in r["cells"]]
         assert shares == pytest.approx(c.witness.mass.ravel(), abs=6e-5)
         grown = (c.witness.mass - c.population.mass).ravel()
         assert r["most"] == int(grown.argmax())
         assert [cell[4] for cell in r["cells"]] == (grown > 0).tolist()
-        losses = np.array([float(cell[2]) for cell in r["cells"]])
+        losses = np.array([of_percent(cell[2]) for cell in r["cells"]])
         assert (losses * c.witness.mass.ravel()).sum() == pytest.approx(c.attained, abs=1e-4)
 
 
 def test_it_says_what_was_certified_and_what_the_checker_found(page: Page, curve: CertificateCurve) -> None:
     text = words(page)
-    chosen = page.data["radii"][3]
+    chosen, c = page.data["radii"][3], curve.certificates[5]
+    assert c is not None
     assert (
-        f"In every distribution with equal base rates within Hellinger distance {chosen['rho']} of the data, the "
-        f"model's error rate is at most {chosen['bound']}" in text
+        "On the data the model errs in 25.0 % of cases. In any population with equal base rates that differs from the "
+        f"data by no more than rho = {chosen['rho']}, it errs in at most {chosen['bound']} %." in text
     )
-    assert "✓ Proved" in text
+    assert f"within distance {chosen['rho']} a part that holds 5 % of the rows may grow to 37 %" in text.lower()
+    assert (
+        f"Over every distribution with equal base rates within Hellinger distance {chosen['rho']} of P, the error rate "
+        f"is at most {c.bound!r}" in text
+    )
+    assert "✓ Bound proved" in text
     assert "the claim is proved" in text
     for check in verify(curve.to_json()).checks:
         assert check in text
     first = next(iter(curve))
     for sentence in first.assumptions:
         assert sentence in text
-    assert "no allowance for sampling error" in text
-    assert "General shifting: anything may change" in text
-    assert f"at Hellinger distance {curve.distance:.4f}" in text
+    assert f"is at distance {curve.distance:.4f}" in text
     assert "fairbound verify certificate.json" in text
-    assert text.count("infeasible: no distribution in question is this near") == 2
-    for number in ("0.2500", "0.7500", "400"):  # base rates and rows of the population's table
+    assert text.count("infeasible: no population in question is this near") == 2
+    for number in ("25.00 %", "75.00 %", "400"):  # base rates and rows of the population's table
         assert number in text
 
 
@@ -157,13 +174,13 @@ def test_it_says_what_was_certified_and_what_the_checker_found(page: Page, curve
 def test_the_statement_names_every_restriction(shift: Any) -> None:
     population = small_curve().certificates[-1].population  # type: ignore[union-attr]  # the last one is certified
     text = words(Page(report(certify(population, 0.3, shift=shift, group_skew=0.4, label_skew=0.9))))
-    statement = text[text.index("In every distribution") : text.index("is at most")]
-    assert ("only in the shares of the cells" in statement) == (shift == "sensitive")
+    statement = text[text.index("In any population") : text.index("it errs in at most")]
+    assert ("only in how frequent each combination of group and label is" in statement) == (shift == "sensitive")
     assert "keeps the limits on shares given below" in statement
-    assert "any two groups differ by at most 0.4" in text
-    assert "any two labels differ by at most 0.9" in text
+    assert "Any two group shares of Q differ by at most 0.4." in text
+    assert "Any two label shares of Q differ by at most 0.9." in text
     observed = words(Page(report(certify(population, 0.3, support="observed"))))
-    assert "no loss occurs that was not observed" in observed[: observed.index("is at most")]
+    assert "no loss occurs that was not observed" in observed[: observed.index("it errs in at most")]
 
 
 def test_linear_limits_are_told() -> None:
@@ -173,7 +190,7 @@ def test_linear_limits_are_told() -> None:
     assert "keeps the limits on shares given below" in text
     assert f"The share of {name!r} in Q lies between 0.4 and 0.6." in text
     assert "The share of every label in Q is at least 0.2." in text
-    assert "(within the limits below)" in text
+    assert "with equal base rates, within the limits, is at distance" in text
 
 
 def test_it_never_passes_judgement(curve: CertificateCurve) -> None:
@@ -202,8 +219,47 @@ def test_a_claim_that_is_not_proved_is_shown_as_such(curve: CertificateCurve) ->
     assert "Nothing on this page is proved" in text
     assert "not prove the claimed bound" in text
     assert "is claimed, without proof, to be at most" in text
-    assert "bound (proved)" not in text
-    assert not re.search(r"error rate is at most|✓|what is proved:|the claim is proved", text)
+    assert "at most (proved)" not in text
+    assert not re.search(r"error rate is at most|errs in at most|✓|what is proved[:,]|the claim is proved", text)
+
+
+def test_what_is_refused_takes_a_line_for_each_radius(curve: CertificateCurve) -> None:
+    document = json.loads(curve.to_json())
+    for point in document["points"][-3:]:
+        for claim in (point["claim"], *point["answers"]):
+            claim["bound"] -= 0.01
+    lines, details = refusals(examine(json.dumps(document)))
+    assert [line.split(":")[0] for line in lines] == ["rho = 0.3", "rho = 0.4", "rho = 0.5"]
+    assert len(details) > len(lines)
+    page = report(json.dumps(document))
+    shown, folded = page.split("<summary>All reasons</summary>")[0], page.split("<summary>All reasons</summary>")[1]
+    assert all(shown.count(f"<li>{line}") == 1 for line in lines)
+    assert all(f"<li>{reason}</li>" in folded for reason in details)
+
+
+@pytest.mark.parametrize("metric", ["loss", "demographic_parity_difference", "demographic_parity_ratio"])
+def test_no_sentence_stands_twice(metric: Any) -> None:
+    population = small_curve().certificates[-1].population  # type: ignore[union-attr]  # the last one is certified
+    for confidence in (None, 0.9):
+        found = certify_curve(population, [0.3, 0.4], metric=metric, confidence=confidence, min_group_mass=0.1)
+        parts = [part.strip() for part in re.split(r"(?<=[.:;]) ", words(Page(report(found))))]
+        told = [part for part in parts if len(part.split()) > 5]
+        assert not [part for part in set(told) if told.count(part) > 1]
+
+
+def test_metrics_have_the_names_that_people_know() -> None:
+    population = small_curve().certificates[-1].population  # type: ignore[union-attr]  # the last one is certified
+    for metric, name, said in (
+        ("demographic_parity_difference", "demographic parity difference", "percentage points"),
+        ("demographic_parity_ratio", "demographic parity ratio", "four-fifths rule"),
+        ("equalized_odds_difference", "equalized odds difference", "false positive rate"),
+        ("true_positive_rate_difference", "true positive rate difference", "equal opportunity"),
+    ):
+        text = words(Page(report(certify(population, 0.3, metric=metric, pos_label="yes"))))  # type: ignore[arg-type]  # all are
+        assert re.search(rf"How (large|small) can the {name} \(predicting 'yes'\) get\?", text)
+        assert f"The {name} is the" in text
+        assert said in text
+        assert metric not in text
 
 
 def test_a_false_digest_is_not_repaired_by_reading() -> None:
@@ -231,7 +287,7 @@ def test_small_cells_empty_cells_and_excluded_rows_are_named() -> None:
     population = Population.from_predictions(y, ["no"] * 220, sensitive_features=group)
     certificate = certify(population, 0.5)
     plain = words(Page(report(certificate)))
-    assert "Fewer than 30 rows, so share and loss rest on little: b with label yes , c with label no" in plain
+    assert "Fewer than 30 rows, so share and loss rest on little: b with label yes, c with label no" in plain
     assert "No rows at all, so the worst loss is assumed where it matters: c with label yes" in plain
     assert "left out" not in plain
     told = words(Page(report(certificate, excluded={"no label": 1200, "<i>age</i>": 3, "never": 0})))
@@ -309,6 +365,7 @@ def test_headings_tables_and_pictures_can_be_read_aloud(page: Page) -> None:
     levels = [int(tag[1]) for tag in tags if re.fullmatch("h[1-6]", tag)]
     assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
     assert tags.count("caption") == tags.count("table") == 3
+    assert tags.count("summary") == tags.count("details")
     assert all(a.get("scope") in {"row", "col"} for t, a in page.elements if t == "th")
     assert all(a.get("aria-label") or a.get("aria-hidden") for t, a in page.elements if t == "svg")
     identities = [a["id"] for _, a in page.elements if "id" in a]
@@ -356,9 +413,14 @@ def test_many_cells_and_radii_are_thinned_out() -> None:
     assert len(page.data["radii"]) == 200
     assert len(page.data["radii"][0]["cells"]) == 40
     text = words(page)
-    assert "The first 200 of 210 cells" in text
+    assert "188 more cells" in text
+    assert "10 more are in the certificate" in text
+    assert "32 more cells" in text
     assert "The 170 cells that change least are not shown" in text
-    assert "200 of 210 radii are shown" in text
+    assert "200 of 210 distances are shown" in text
+    moved = np.abs([c.witness.mass - c.population.mass for c in curve]).max(axis=0)
+    most = np.unravel_index(moved.argmax(), moved.shape)
+    assert page.bdi[:2] == [str(population.groups[most[0]]), str(population.labels[most[1]])]
 
 
 def test_the_same_document_gives_the_same_page(curve: CertificateCurve) -> None:
@@ -438,7 +500,7 @@ def test_the_command(
     Path("c.json").write_text(curve.to_json(), encoding="utf-8")
     assert main(["report", "c.json", "-o", "r.html"]) == 0
     assert Path("r.html").read_text(encoding="utf-8") == report(curve)
-    assert capsys.readouterr().out == "r.html: a report about c.json; the claim is proved\n"
+    assert capsys.readouterr().out == "r.html: a report about c.json\n  c.json: the claim is proved\n"
     assert main(["report", "c.json", "--title", "Ours"]) == 0
     assert "<h1>Ours</h1>" in Path("c.html").read_text(encoding="utf-8")
     Path("bad.json").write_text(curve.to_json().replace('"bound": 0.', '"bound": 0.0'), encoding="utf-8")

@@ -7,6 +7,7 @@ on the PATH (on Debian: ``apt-get install chromium``). Without one these tests a
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,8 @@ from playwright.sync_api import Browser, Dialog, Download, Page, sync_playwright
 
 from fairbound import CertificateCurve, certify, report, verify
 from fairbound.cli import main
-from fairbound.wording.digits import Digits, gap_up, radius_down, signed
+from fairbound.reporting.amounts import Amounts, change_in_percent, percent
+from fairbound.wording.digits import Digits, gap_up, radius_down
 from fairbound.wording.names import short_name
 from tests.pages import NASTY, nasty_curve, sampled_curve, small_curve
 
@@ -47,6 +49,9 @@ CONTRAST = """() => {
   }
   return found.sort((x, y) => x[0] - y[0]);
 }"""
+
+#: How the page of the small curve writes its numbers.
+AMOUNTS = Amounts(Digits(3), "percent")
 
 Opener = Callable[..., Page]
 
@@ -127,7 +132,7 @@ def test_it_opens_from_disk_without_a_word_to_anyone(show: Opener, watch: Watch,
     page = show(report(curve))
     assert page.title() == "How large can this model's error rate get?"
     assert page.locator("h1").is_visible()
-    assert "Proved" in page.locator("#verdict").inner_text()
+    assert page.locator("#verdict").inner_text().split() == ["✓", "Bound", "proved"]
     drawn = page.locator("svg.curve.broad path.bound").bounding_box()
     assert drawn is not None
     assert drawn["width"] > 400
@@ -143,19 +148,21 @@ def test_choosing_rho_by_keyboard_shows_the_certificates_own_numbers(
     page = show(report(curve))
     page.locator("#rho").focus()
     page.keyboard.press("Home")
-    digits = Digits(4)
     for index, c in enumerate(curve):
         if index:
             page.keyboard.press("ArrowRight")
         texts = {
-            name: set(page.locator(f'[data-show="{name}"]').all_inner_texts())
-            for name in ("rho", "bound", "attained", "gap")
+            name: set(page.locator(f'[data-show="{name}"]').all_text_contents())
+            for name in ("rho", "bound", "attained", "gap", "exact", "found")
         }
+        bound, attained = AMOUNTS.pair(c.bound, c.attained, lower=False)
         assert texts == {
             "rho": {radius_down(c.rho)},
-            "bound": {digits.up(c.bound)},
-            "attained": {c.texts(digits)[1]},
+            "bound": {bound},
+            "attained": {attained},
             "gap": {gap_up(c.gap)},
+            "exact": {repr(c.bound)},
+            "found": {repr(c.attained)},
         }
         assert page.locator("#radii tr.on th").inner_text() == radius_down(c.rho)
         rows = page.locator("#worst tbody tr")
@@ -163,13 +170,13 @@ def test_choosing_rho_by_keyboard_shows_the_certificates_own_numbers(
         for cell in range(4):
             place = divmod(cell, 2)
             row = rows.nth(cell)
-            assert row.locator('[data-cell="after"]').inner_text() == f"{c.witness.mass[place]:.4f}"
-            assert row.locator('[data-cell="change"]').inner_text() == signed(change[place])
+            assert row.locator('[data-cell="after"]').inner_text() == percent(float(c.witness.mass[place]))
+            assert row.locator('[data-cell="change"]').inner_text() == change_in_percent(float(change[place]))
             assert row.locator(".most").is_visible() == (cell == change.argmax())
             kind = "grows" if change[place] > 0 else "shrinks"
             assert kind in str(row.locator("svg").get_attribute("class"))
         said = page.locator("#rho").get_attribute("aria-valuetext")
-        assert said == f"rho {radius_down(c.rho)}, bound {digits.up(c.bound)}"
+        assert said == f"rho {radius_down(c.rho)}, at most {bound}\N{NO-BREAK SPACE}%"
     assert calm(watch), vars(watch)
 
 
@@ -184,13 +191,16 @@ def test_hovering_tells_the_values_and_a_click_chooses(show: Opener, watch: Watc
         assert box is not None
         at = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
         page.mouse.move(*at)
-        told = dict(line.split() for line in tip.inner_text().splitlines())
-        assert told == {
-            "rho": radius_down(c.rho),
-            "bound": Digits(4).up(c.bound),
-            "attained": c.texts(Digits(4))[1],
-            "gap": gap_up(c.gap),
-        }
+        told = dict(re.split("  +", line) for line in tip.inner_text().splitlines())
+        bound, attained = (f"{text}\N{NO-BREAK SPACE}%" for text in AMOUNTS.pair(c.bound, c.attained, lower=False))
+        assert told == {"rho": radius_down(c.rho), "at most": bound, "reached": attained}
+        over = tip.bounding_box()
+        assert over is not None
+        for dot in dots.all():  # it hides no point of the curve, that which it speaks of least of all
+            point = dot.bounding_box()
+            assert point is not None
+            apart = point["x"] >= over["x"] + over["width"] or point["x"] + point["width"] <= over["x"]
+            assert apart or point["y"] >= over["y"] + over["height"] or point["y"] + point["height"] <= over["y"]
         page.mouse.click(*at)
         assert page.locator("output [data-show=rho]").inner_text() == radius_down(c.rho)
         ring = page.locator("svg.curve.broad .pick").bounding_box()
@@ -234,7 +244,9 @@ def test_names_from_strangers_are_texts_and_nothing_else(show: Opener, watch: Wa
     page.wait_for_timeout(300)
     assert page.locator("h1").inner_text() == NASTY[0]
     shown = page.locator("#data tbody th bdi").all_text_contents()
-    assert shown == [short_name(name) for name in NASTY for _ in range(2)]
+    labels = {short_name(name) for name in curve.certificates[-1].population.labels}  # type: ignore[union-attr]
+    assert sorted(shown[::2]) == sorted(short_name(name) for name in NASTY for _ in range(2))
+    assert set(shown[1::2]) == labels
     assert page.locator("img, iframe, b").count() == 0
     assert page.locator("script").count() == 3
     assert page.locator("#excluded-rows bdi").inner_text() == NASTY[6]
@@ -270,7 +282,7 @@ def test_one_certificate_has_a_page_too(show: Opener, watch: Watch, curve: Certi
     page = show(report(certificate))
     assert not page.locator("#rho").count()
     assert page.locator("svg.scale").first.is_visible()
-    assert page.locator("strong[data-show=bound]").inner_text() == Digits(4).up(certificate.bound)
+    assert page.locator("strong[data-show=bound]").inner_text() == AMOUNTS.up(certificate.bound)
     assert save(page, tmp_path / "saved.json").read_text(encoding="utf-8") == certificate.to_json()
     assert calm(watch), vars(watch)
 
@@ -279,7 +291,7 @@ def test_the_page_of_a_sample(show: Opener, watch: Watch, tmp_path: Path) -> Non
     curve = sampled_curve("sensitive")
     page = show(report(curve))
     said = page.locator("#statement").inner_text()
-    assert said.startswith("With probability at least 95% over the draw of the 400 rows, in every distribution")
+    assert "With probability at least 95% over the draw of the 400 rows, in any population" in said
     assert "no smaller bound" not in said
     assert not page.locator("svg.curve .between").count()
     assert page.locator("#excluded-rows").is_visible()
@@ -288,9 +300,12 @@ def test_the_page_of_a_sample(show: Opener, watch: Watch, tmp_path: Path) -> Non
     last = curve.certificates[-1]
     assert last is not None
     assert last.surrogate is not None
-    assert set(page.locator('[data-show="attained"]').all_inner_texts()) == {last.texts(Digits(4))[1]}
+    assert set(page.locator('[data-show="attained"]').all_inner_texts()) == {
+        AMOUNTS.pair(last.bound, last.attained, lower=False)[1]
+    }
     limits = page.locator('#worst [data-cell="loss"]').all_inner_texts()
-    assert limits == [Digits(4).near(m) for m in last.surrogate.population.mean.ravel()]
+    means = last.surrogate.population.mean.ravel()
+    assert limits == [f"{Amounts(Digits(4), 'percent').near(m)}\N{NO-BREAK SPACE}%" for m in means]
     assert verify(save(page, tmp_path / "saved.json").read_bytes()).valid
     assert calm(watch), vars(watch)
 
@@ -299,7 +314,7 @@ def test_what_is_not_proved_looks_so(show: Opener, curve: CertificateCurve) -> N
     page = show(report(curve.to_json().replace('"bound": 0.', '"bound": 0.0')))
     assert "Not proved" in page.locator("#verdict").inner_text()
     assert page.locator(".note.bad").first.is_visible()
-    assert page.get_by_text("bound (not proved)").first.is_visible()
+    assert page.get_by_text("at most (not proved)").first.is_visible()
 
 
 def test_without_scripts_everything_is_there_to_read(show: Opener, curve: CertificateCurve) -> None:
@@ -308,7 +323,7 @@ def test_without_scripts_everything_is_there_to_read(show: Opener, curve: Certif
     assert not page.locator("#download").is_visible()
     assert page.get_by_text("Saving needs JavaScript").is_visible()
     bounds = page.locator("#radii tbody tr[data-index] td:nth-child(2)").all_inner_texts()
-    assert bounds == [Digits(4).up(c.bound) for c in curve]
+    assert bounds == [AMOUNTS.finer.up(c.bound) for c in curve]
     assert page.locator("svg.curve.broad path.bound").is_visible()
 
 

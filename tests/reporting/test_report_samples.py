@@ -26,7 +26,7 @@ from fairbound.reporting.report_data import examine, worst_losses
 from fairbound.reporting.terminal import show_certificate, show_curve
 from fairbound.wording.confidence import nearest_sentence, percent_down
 from tests.pages import sampled_curve, small_curve
-from tests.reporting.test_report import Page, words
+from tests.reporting.test_report import Page, of_percent, words
 
 KINDS = [("general", "sphere"), ("sensitive", "sphere"), ("general", "hoeffding"), ("sensitive", "hoeffding")]
 
@@ -34,6 +34,7 @@ KINDS = [("general", "sphere"), ("sensitive", "sphere"), ("general", "hoeffding"
 TOO_MUCH = (
     "no smaller bound",
     "One of these distributions was found",
+    "a population that was found",
     "lies in the shaded band",
     "no allowance for sampling error",
     "taken to be the whole distribution",
@@ -64,17 +65,17 @@ def many_rows() -> Population:
 
 def test_the_statement_carries_its_probability(curve: CertificateCurve) -> None:
     for text in (words(Page(report(curve))), words(Page(report(last(curve))))):
-        assert "✓ Proved" in text
+        assert "✓ Bound proved" in text
         assert re.search(
-            r"With probability at least 95% over the draw of the 400 rows, in every distribution with equal base rates "
-            r"within Hellinger distance 0\.\d of the distribution that the rows were drawn from.*?, the model's error "
-            r"rate is at most 0\.\d+",
+            r"With probability at least 95% over the draw of the 400 rows, in any population with equal base rates "
+            r"that differs from the population that the rows were drawn from by no more than rho = 0\.\d.*?, it errs "
+            r"in at most \d+\.\d %",
             text,
         )
         assert "No search can bring it below" in text
         assert "the true worst case may be smaller" in text
-        assert "The statement holds with probability at least 95% over the draw of the 400 rows, for every rho" in text
-        assert "independent draws from one distribution, held out from training" in text
+        assert "With a probability of at least 0.95 over their draw, the bound holds for every rho at once." in text
+        assert "independent draws from it and held out from training" in text
         for sentence in TOO_MUCH:
             assert sentence not in text
         assert "1,234 rows: a value was missing" in text
@@ -94,7 +95,7 @@ def test_worst_cases_are_those_of_the_stand_in(curve: CertificateCurve) -> None:
     assert losses is not None
     for c, cells, shown in zip(curve, losses, page.data["radii"], strict=True):
         assert (cells * c.witness.mass).sum() == pytest.approx(c.attained, abs=1e-9)
-        told = np.array([float(cell[2]) for cell in shown["cells"]])
+        told = np.array([of_percent(cell[2]) for cell in shown["cells"]])
         assert (told * c.witness.mass.ravel()).sum() == pytest.approx(c.attained, abs=2e-4)
         if c.shift == "sensitive":
             assert c.surrogate is not None
@@ -119,8 +120,8 @@ def test_infeasible_radii_are_so_at_this_confidence() -> None:
     rows = certify_curve(population, [0.001, 0.3], confidence=0.5)
     assert not rows.feasible[0]
     text = words(Page(report(rows)))
-    assert "infeasible: at this confidence no distribution in question is this near" in text
-    assert f"not nearer than {np.floor(rows.distance * 1e4) / 1e4:.4f} to the distribution that the rows were" in text
+    assert "infeasible: at this confidence no population in question is this near" in text
+    assert f"no population with equal base rates is nearer than {np.floor(rows.distance * 1e4) / 1e4:.4f}" in text
     assert "with probability at least 50% over the draw of the 40,000 rows, no distribution" in show_curve(rows).lower()
     with pytest.raises(InfeasibleError, match="allowing for sampling error, no distribution with equal base rates is"):
         certify(population, 0.001, confidence=0.5)
@@ -131,7 +132,7 @@ def test_infeasible_radii_are_so_at_this_confidence() -> None:
 def test_equal_base_rates_may_not_be_excluded() -> None:
     rows = sampled_curve("general", "hoeffding")
     assert rows.distance == 0
-    assert "the rows do not exclude that base rates are equal already" in words(Page(report(rows)))
+    assert "The rows do not exclude that base rates are equal already" in words(Page(report(rows)))
     assert "do not exclude that the distribution they were drawn from is itself" in show_curve(rows)
 
 
@@ -161,8 +162,8 @@ def test_what_is_not_proved_of_a_sample(curve: CertificateCurve) -> None:
     text = words(Page(report(json.dumps(document))))
     assert "✗ Not proved" in text
     assert "is claimed, without proof, to be at most" in text
-    assert "It is claimed, without proof, to hold with probability at least 95%" in text
-    assert not re.search(r"The statement holds|No search can bring|error rate is at most", text)
+    assert "Were it proved, it would rest on this:" in text
+    assert not re.search(r"No search can bring|error rate is at most|errs in at most", text)
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,9 @@ def test_what_a_row_counts_for_does_not_depend_on_others() -> None:
         table = population.knowledge
         assert isinstance(table, LossTable)
         above, times = np.minimum(np.searchsorted(edges, losses, side="right"), 4096), table.weight[0, 0].astype(int)
-        upper, lower = (np.repeat(_edges(_bins(table, 1.0), 1.0, upper=upper)[0, 0], times) for upper in (True, False))
+        upper, lower = (
+            np.repeat(_edges(_bins(table, 1.0), 1.0, 4096, upper=upper)[0, 0], times) for upper in (True, False)
+        )
         assert upper.tolist() == np.sort(np.minimum(edges[above] + EDGE_ROUNDING, 1.0)).tolist()
         assert lower.tolist() == np.sort(np.maximum(edges[above - 1] - EDGE_ROUNDING, 0.0)).tolist()
         assert (lower <= np.sort(losses)).all()

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fairbound.certificate.between import ProvedCurve
+from fairbound.cli import main
+from fairbound.verify import strict
 from fairbound.verify.strict import canonical
 from fairbound.verify.verdict import Verdict, Verification, verify
 
@@ -202,8 +207,8 @@ def test_a_witness_may_have_nothing_in_common_with_the_data() -> None:
     assert found.valid, found.reasons
 
 
-def test_the_region_hoeffding() -> None:
-    """Limits that rows cannot exceed: the check ends, and says what it was of."""
+def sampled() -> Document:
+    """Return a document about a sample of ten rows without a loss, with the limits that rows cannot exceed."""
     document = loss()
     document["population"] |= {"loss": "zero_one", "weighted": False, "rows": 10.0}
     cells = [[[[0.0, 0.0, weight, 0.0]] for weight in row] for row in document["population"]["weight"]]
@@ -223,8 +228,82 @@ def test_the_region_hoeffding() -> None:
         "claim": {"bound": 1.0, "attained": 1.0},
         "answers": [answer(1.0, 1.0, tilted(level=1.0))],
     }
+    return document
+
+
+def test_the_region_hoeffding() -> None:
+    """The check ends, and says what it was of, and that this region was chosen."""
+    document = sampled()
     found = checked(document)
     assert found.valid, found.reasons
+    assert any("not the usual region" in check for check in found.checks)
     assert any("hoeffding" in check and "10 rows" in check for check in found.checks)
     document["statements"][0]["sampling"]["knowledge"]["mean"][0][0] = 0.5
     assert "may exceed 0.5" in checked(document).reasons[0]
+
+
+def ratio(attained: float) -> Document:
+    """Return a document about a ratio of tiny means: b's is twice a's, so 0.5 is attained, and 0 is proved."""
+    objectives = [objective(0, 1, ratio=True), objective(1, 0, ratio=True)]
+    answers = [answer(0.0, 1.0, tilted("both", 0.0)), answer(0.0, attained, tilted("both", 0.0))]
+    claim = {"bound": 0.0, "attained": min(1.0, attained)}
+    document = whole(objectives, answers, claim, metric={"name": "demographic_parity_ratio", "group": None})
+    document["population"].update(
+        loss="selected", positive=1, knowledge={"kind": "mean", "mean": [[1e-13] * 2, [2e-13] * 2]}
+    )
+    return document
+
+
+def test_what_a_ratio_attains_is_measured_by_its_own_mean() -> None:
+    found = checked(ratio(0.5))
+    assert found.valid, found.reasons
+    for attained, word in ((0.49999, "more than"), (0.2, "more than"), (0.50001, "not"), (0.9, "not")):
+        found = checked(ratio(attained))
+        assert found.verdict is Verdict.NOT_PROVED
+        assert f"{word} the attained one" in found.reasons[0]
+    nothing = ratio(0.5)
+    nothing["population"]["knowledge"]["mean"] = [[0.0] * 2, [0.0] * 2]
+    assert "no mean to divide by" in checked(nothing).reasons[0]
+
+
+def test_a_text_in_a_text_is_no_document(tmp_path: Path) -> None:
+    """JSON may be a text that is itself the JSON of a certificate: only what was read is looked at."""
+    document = loss()
+    assert checked(document).valid
+    twice = json.dumps(json.dumps(document))
+    for text in (twice, twice.encode(), json.dumps(twice), "[]", "null", "1"):
+        found = verify(text)
+        assert found.verdict is Verdict.NOT_A_CERTIFICATE
+        assert found.reasons == ("the document is not a JSON object",)
+        with pytest.raises(ValueError, match="not a JSON object"):
+            ProvedCurve(text)
+    path = tmp_path / "twice.json"
+    path.write_text(twice)
+    assert main(["verify", str(path)]) == 2
+
+
+def test_what_is_not_looked_at_of_a_region_must_not_be_there() -> None:
+    """Losses, counts and a seed beside "hoeffding" would be told of as if they had been checked."""
+    document = sampled()
+    assert checked(document).valid
+    for key, value in (("losses", [0.0, 1.0]), ("counts", [[[3, 0], [2, 0]]] * 2), ("seed", 7)):
+        other = copy.deepcopy(document)
+        other["statements"][0]["sampling"][key] = value
+        if key != "seed":
+            other["statements"][0]["sampling"] |= {"losses": [0.0, 1.0], "counts": [[[3, 0], [2, 0]]] * 2}
+        found = checked(other)
+        assert found.verdict is Verdict.NOT_A_CERTIFICATE
+        assert "must be null for the region hoeffding" in found.reasons[0]
+
+
+def test_the_size_is_counted_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = loss()
+    document["producer"] = "\u00e9" * 500
+    checked(document)
+    text = json.dumps(document, ensure_ascii=False)
+    monkeypatch.setattr(strict, "MOST_BYTES", len(text) + 400)
+    for one in (text, text.encode()):
+        assert "bytes; at most" in verify(one).reasons[0]
+    monkeypatch.setattr(strict, "MOST_BYTES", len(text.encode()))
+    assert verify(text).valid
+    assert verify(text.encode()).valid

@@ -819,12 +819,24 @@ def test_no_ratio_exceeds_one() -> None:
         "Brier loss",
         "Jensen Shannon loss",
         "cross entropy",
+        "\u200b" * 80 + "zero_one",
+        " " * 120 + "zero_one",
+        "zero" + "\u180e" * 150 + "_one",
+        "zero\u180b_one",
+        "z\u180fero_one",
+        "zero\U0001d159_one",
     ],
 )
 def test_no_other_loss_looks_like_ours(name: str) -> None:
     document = honest("general, moments")
     document["population"]["loss"] = name
     refused(document, "must not look like")
+
+
+def test_no_loss_is_longer_than_what_is_looked_at() -> None:
+    document = honest("general, moments")
+    document["population"]["loss"] = "\u0301" * 200 + "zero_one"
+    refused(document, "must have a length from 0 to 200")
 
 
 ALIKE: list[list[Any]] = [
@@ -836,7 +848,9 @@ ALIKE: list[list[Any]] = [
     ["a", "a\ufe0f"],
     ["men", "men\u2800"],
     ["l", "I"],
-    ["x" * 85 + "a", "x" * 85 + "b"],
+    ["x" * 205 + "a", "x" * 205 + "b"],
+    ["a", "\u200b" * 300 + "a"],
+    ["a", "\u180d" * 80 + "a"],
     ["x", "x\u0332"],
 ]
 

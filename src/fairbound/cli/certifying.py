@@ -283,7 +283,7 @@ def _write(result: Certificate | CertificateCurve, arguments: argparse.Namespace
             from fairbound.reporting.report_data import examine  # noqa: PLC0415 (only where a page is asked for)
 
             with progress("checking the proof and making the page"):
-                write_file(arguments.html, render(examine(text)))
+                write_file(arguments.html, render(examine(text), arguments.title))
 
 
 def _written(arguments: argparse.Namespace) -> list[str]:

@@ -9,7 +9,7 @@ from fairbound.certificate.curve import CertificateCurve, read_result
 from fairbound.cli.output import ProblemError, read_file, say, say_text, unwritable, write_file
 from fairbound.cli.verifying import MOST_REASONS, ORIGIN
 from fairbound.reporting.report import render
-from fairbound.reporting.report_data import examine
+from fairbound.reporting.report_data import Findings, examine
 from fairbound.reporting.terminal import show_certificate, show_curve
 from fairbound.verify.strict import MalformedError
 
@@ -23,6 +23,9 @@ exit status: 0, or 2 not a certificate or unreadable
 REPORT_EXAMPLES = """\
 examples:
   fairbound report certificate.json -o report.html --title "Credit model, test of May"
+  fairbound report may.json june.json -o report.html
+
+Of two certificates the last is the newer model's; the page then begins with what is better and what is worse.
 
 exit status: 0 proved, 1 not proved (the page says so), 2 not a certificate or unreadable
 """
@@ -38,7 +41,12 @@ def add_show(parser: argparse.ArgumentParser) -> None:
 def add_report(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``report``."""
     parser.epilog = REPORT_EXAMPLES
-    parser.add_argument("file", metavar="FILE", help="a certificate or a curve, as --json or to_json() writes it")
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="a certificate or a curve, as --json or to_json() writes it; or two, that of the older model first",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="the page (default: named as the certificate, .html)")
     parser.add_argument("--title", help="the page's title (default: the question that it answers)")
     parser.set_defaults(run=run_report)
@@ -63,20 +71,35 @@ def _no_certificate(file: str, error: MalformedError) -> ProblemError:
 
 
 def run_report(arguments: argparse.Namespace) -> int:
-    """Make the page about a certificate."""
-    text = read_file(arguments.file)
-    output = Path(arguments.output or Path(arguments.file).with_suffix(".html").name)
+    """Make the page about a certificate, or about two."""
+    files: list[str] = arguments.files
+    if len(files) > 2:
+        message = f"report compares two certificates at most, and {len(files)} are named; leave some out"
+        raise ProblemError(message)
+    output = Path(arguments.output or Path(files[-1]).with_suffix(".html").name)
+    found = [_examined(file) for file in files]
+    for file in files:
+        try:
+            if output.exists() and output.samefile(file):
+                message = f"{output} is the certificate itself; choose another file with --output"
+                raise ProblemError(message)
+        except (OSError, ValueError) as error:
+            raise unwritable(output, error) from None
+    if len(files) == 1:
+        write_file(output, render(found[0], arguments.title))
+    else:
+        names = Path(files[0]).stem, Path(files[1]).stem
+        write_file(output, render(found[1], arguments.title, older=found[0], names=names))
+    say(f"{output}: a report about {files[-1]}{f', against {files[0]}' if len(files) == 2 else ''}")
+    for file, one in zip(files, found, strict=True):
+        say(f"  {file}: {one.verification.verdict.value}")
+        say(*(f"  reason: {reason}" for reason in one.verification.reasons[:MOST_REASONS]))
+    return 0 if all(one.verification.valid for one in found) else 1
+
+
+def _examined(file: str) -> Findings:
+    """Read and check a file."""
     try:
-        found = examine(text)
+        return examine(read_file(file))
     except MalformedError as error:
-        raise _no_certificate(arguments.file, error) from None
-    try:
-        if output.exists() and output.samefile(arguments.file):
-            message = f"{output} is the certificate itself; choose another file with --output"
-            raise ProblemError(message)
-    except (OSError, ValueError) as error:
-        raise unwritable(output, error) from None
-    write_file(output, render(found, arguments.title))
-    say(f"{output}: a report about {arguments.file}; {found.verification.verdict.value}")
-    say(*(f"  reason: {reason}" for reason in found.verification.reasons[:MOST_REASONS]))
-    return 0 if found.verification.valid else 1
+        raise _no_certificate(file, error) from None

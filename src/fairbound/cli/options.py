@@ -219,6 +219,7 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     output = parser.add_argument_group("the results")
     output.add_argument("--json", metavar="FILE", help="write the certificate, with its proof: fairbound verify FILE")
     output.add_argument("--html", metavar="FILE", help="write a page to show to others")
+    output.add_argument("--title", metavar="TEXT", help="the page's title (default: the question that it answers)")
     output.add_argument(
         "--format", choices=["text", "json"], default="text", help="what to print (default: %(default)s)"
     )

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-from fairbound.verify.strict import MOST_CHARACTERS
+from fairbound.verify.strict import MOST_BYTES
 from fairbound.wording.names import printable, shortened
 
 #: Work that takes longer than this, in seconds, is worth a word.
@@ -61,11 +61,11 @@ def read_file(path: str) -> bytes:
     """Return a file's bytes, refusing what is too large to be a certificate; pipes and devices may have no end."""
     try:
         with Path(path).open("rb") as file:
-            read = file.read(MOST_CHARACTERS + 1)
+            read = file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
-    if len(read) > MOST_CHARACTERS:
-        message = f"{path} has more than the {MOST_CHARACTERS:,} bytes that are read of a certificate"
+    if len(read) > MOST_BYTES:
+        message = f"{path} has more than the {MOST_BYTES:,} bytes that are read of a certificate"
         raise ProblemError(message)
     return read
 

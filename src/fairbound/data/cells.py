@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,10 @@ from fairbound.arithmetic.arrays import AnyArray, Floats, Integers
 from fairbound.errors import InputError, argument, given, shown
 
 #: Columns of one such type have an order of their own.
-SORTED_WELL = ({str}, {int}, {float}, {bool}, {date}, {datetime})
+SORTED_WELL = ({str}, {bytes}, {int}, {float}, {bool}, {date}, {datetime}, {timedelta})
+
+#: Rows are compared in blocks of this many: they stay in the processor's cache.
+BLOCK = 2**15
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ def _foreign(name: str, values: Any) -> AnyArray:
         raise InputError(message) from error
 
 
-def _missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
     """Whether it is None, NaN, NaT or pandas.NA."""
     try:
         return value is None or bool(value != value)  # noqa: PLR0124 (NaN)
@@ -75,34 +78,63 @@ def column(name: str, values: Any) -> AnyArray:
     if array.dtype.kind == "f":
         missing = ~np.isfinite(array)
     elif array.dtype.kind == "O":
-        missing = np.array([_missing(v) for v in array.ravel()], dtype=bool).reshape(array.shape)
+        missing = np.array([is_missing(v) for v in array.ravel()], dtype=bool).reshape(array.shape)
     elif array.dtype.kind in "mM":
         missing = np.isnat(array)
     else:
         missing = np.zeros(array.shape, dtype=bool)
     if missing.any():
-        row = int(np.argwhere(missing)[0][0])
-        message = f"{argument(name)} has a missing value in row {row}; drop such rows or give them a name"
-        raise InputError(message)
+        raise _gap(name, int(np.argwhere(missing)[0][0]))
     return array
 
 
-def _distinct(array: AnyArray) -> tuple[Iterable[Any], Integers]:
-    """Return the distinct entries in order and each entry's place among them, where possible without sorting rows."""
-    if array.dtype.kind in "OUS":
+def _gap(name: str, row: int) -> InputError:
+    return InputError(f"{argument(name)} has a missing value in row {row}; drop such rows or give them a name")
+
+
+def _distinct(array: AnyArray) -> tuple[list[Hashable], Integers]:
+    """Return the distinct entries as plain Python values, in any order, and each entry's place among them."""
+    kind = array.dtype.kind
+    by_hash = _by_hash(array) if kind in "US" and array.size else None
+    if by_hash is not None:
+        return by_hash
+    if kind in "OUST":
         entries = array.tolist()
-        ordered = sorted(set(entries))
-        place = {value: index for index, value in enumerate(ordered)}
-        return ordered, np.fromiter(map(place.__getitem__, entries), np.int64, len(entries))
-    if array.dtype.kind in "bi" and len(array):
+        distinct = [*set(entries)]
+        place = {value: index for index, value in enumerate(distinct)}
+        return distinct, np.fromiter(map(place.__getitem__, entries), np.int64, len(entries))
+    if kind in "bi" and len(array):
         low, high = int(array.min()), int(array.max())
         if high - low <= len(array):
             offset = array.astype(np.int64, copy=False)
             offset = offset - low if low else offset
-            found = np.bincount(offset) > 0
-            distinct = (np.flatnonzero(found) + low).astype(array.dtype)
-            return distinct, offset if found.all() else (np.cumsum(found) - 1)[offset]
-    return np.unique(array, return_inverse=True)
+            used = np.bincount(offset) > 0
+            values = (np.flatnonzero(used) + low).astype(array.dtype)
+            return values.tolist(), offset if used.all() else (np.cumsum(used) - 1)[offset]
+    values, codes = np.unique(array, return_inverse=True)
+    return values.tolist(), codes
+
+
+def _by_hash(text: AnyArray) -> tuple[list[Hashable], Integers] | None:
+    """Do the same for text of fixed width, if a hash of 16 bits tells the entries apart.
+
+    Whether it does is seen by comparing each entry with one that stands for its hash. So nothing can be mistaken; of
+    many distinct entries two will have the same hash, and there is no result.
+    """
+    words = np.ascontiguousarray(text).view(np.uint32 if text.dtype.kind == "U" else np.uint8)
+    words = words.reshape(len(text), -1)
+    if words.shape[1] % 2 == 0 and words.dtype == np.uint32:
+        words = words.view(np.uint64)
+    factors = np.random.default_rng(0).integers(2**64, size=words.shape[1], dtype=np.uint64) | np.uint64(1)
+    codes, standing = np.empty(len(text), dtype=np.uint16), np.zeros(2**16, dtype=np.int64)
+    blocks = [slice(start, start + BLOCK) for start in range(0, len(text), BLOCK)]
+    for block in blocks:
+        codes[block] = (words[block].astype(np.uint64, copy=False) @ factors) >> np.uint64(48)
+        standing[codes[block]] = np.arange(block.start, block.start + len(codes[block]))
+    if not all((words[block] == words[standing[codes[block]]]).all() for block in blocks):
+        return None
+    used = np.bincount(codes, minlength=2**16) > 0
+    return text[standing[used]].tolist(), (np.cumsum(used) - 1)[codes]
 
 
 def _scalar(value: Any) -> Hashable:
@@ -112,24 +144,36 @@ def _scalar(value: Any) -> Hashable:
 
 def encode(name: str, values: Any) -> Categories:
     """Number the distinct values of one column; categories keep their order, the rest is sorted."""
-    array = column(name, values)
-    if array.ndim != 1:
-        message = f"{argument(name)} must have one dimension, not {array.ndim}"
-        raise InputError(message)
-    kinds = {type(v) for v in array.tolist()} if array.dtype == object else set()
-    if not kinds or kinds in SORTED_WELL:
-        distinct, codes = _distinct(array)
-        names = tuple(_scalar(v) for v in distinct)
-    else:  # values that cannot be sorted, or only in part: order them by how they print
-        found = number_names(array.tolist())
-        names, codes = found.names, found.codes
     declared = getattr(getattr(values, "cat", values), "categories", None)
-    if declared is not None:
-        order = [_scalar(v) for v in np.asarray(declared)]
-        rank = np.array([order.index(v) for v in names])
-        place = np.argsort(np.argsort(rank))
-        names, codes = tuple(v for v in order if v in names), place[codes]
-    return Categories(names, codes.astype(np.int64, copy=False))
+    try:
+        if declared is not None:  # pandas has numbered them already
+            distinct = [_scalar(value) for value in np.asarray(declared)]
+            codes = np.asarray(getattr(values, "cat", values).codes)
+        elif getattr(getattr(values, "dtype", None), "kind", "") == "O" and hasattr(values, "factorize"):
+            codes, found = values.factorize()  # pandas: far faster than going through objects of Python
+            distinct = np.asarray(found, dtype=object).tolist()
+        else:
+            array = read_array(name, values)
+            if array.dtype.kind != "O":
+                array = column(name, array)
+            if array.ndim != 1:
+                message = f"{argument(name)} must have one dimension, not {array.ndim}"
+                raise InputError(message)
+            distinct, codes = _distinct(array)
+    except TypeError as error:
+        message = f"{argument(name)} holds what cannot be told apart ({error}); give groups and labels plain names"
+        raise InputError(message) from error
+    known = np.array([not is_missing(value) for value in distinct], dtype=bool)
+    codes = codes.astype(np.int64, copy=False)
+    absent = codes < 0 if known.all() else (codes < 0) | ~known[codes]
+    if absent.any():
+        raise _gap(name, int(np.argmax(absent)))
+    if declared is None:
+        order = number_names(distinct)
+        return Categories(order.names, order.codes[codes])
+    used = np.bincount(codes, minlength=len(distinct)) > 0
+    names = tuple(value for value, some in zip(distinct, used, strict=True) if some)
+    return Categories(names, codes if used.all() else (np.cumsum(used) - 1)[codes])
 
 
 def number_names(values: Sequence[Hashable], declared: Iterable[Hashable] | None = None) -> Categories:
@@ -183,7 +227,7 @@ def encode_groups(name: str, values: Any, declared: Sequence[Hashable] | None = 
     if columns is not None:
         parts = [encode(f"{name}[{c!r}]", values[c]) for c in columns]
     else:
-        array = read_array(name, values) if not isinstance(values, dict) else None
+        array = None if isinstance(values, dict) or getattr(values, "ndim", 0) == 1 else read_array(name, values)
         if isinstance(values, dict):
             parts = [encode(f"{name}[{key!r}]", column) for key, column in values.items()]
         elif array is not None and array.ndim == 2:

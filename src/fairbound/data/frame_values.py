@@ -48,10 +48,11 @@ def count_rows(frame: nw.LazyFrame[Any] | nw.DataFrame[Any]) -> int:
     return len(frame) if isinstance(frame, nw.DataFrame) else int(fetch(frame.select(nw.len().alias("rows"))).item())
 
 
-def check_values(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], columns: Columns) -> None:
+def check_values(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], columns: Columns, *, only_numbers: bool = False) -> None:
     """Refuse missing values and numbers out of range, naming the column (one query)."""
     parts = [nw.len().alias("rows")]
-    for index, name in enumerate(columns.names):
+    names = columns.numeric if only_numbers else columns.names
+    for index, name in enumerate(names):
         gap = missing_in(frame, name)
         parts.append(nw.when(gap).then(nw.lit(1)).otherwise(nw.lit(0)).sum().alias(f"missing{index}"))
     for index, name in enumerate(columns.numeric):
@@ -64,7 +65,7 @@ def check_values(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], columns: Columns)
         empty = either(f"{argument('frame')} is empty: ")
         message = f"{empty}there are no rows; pass at least one row per group and label"
         raise InputError(message)
-    for index, name in enumerate(columns.names):
+    for index, name in enumerate(names):
         count = int(values[f"missing{index}"])
         if count:
             message = (

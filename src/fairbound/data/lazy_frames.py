@@ -26,7 +26,7 @@ from fairbound.data.counted import COLLECT, Counted
 from fairbound.data.exact_sums import Cut, careful_cut, guessed_cut
 from fairbound.data.frame_values import check_sums, check_values, count_rows, fetch, missing_in, number, without_missing
 from fairbound.data.lazy_losses import loss_expression
-from fairbound.data.loss_summary import BINS, LossTable, bin_edges, pack
+from fairbound.data.loss_summary import BINS, MOST_BINS, LossTable, bin_edges, bins_for, pack
 from fairbound.data.predicted import count_predicted
 from fairbound.data.predictions import aligned
 from fairbound.errors import InputError, argument
@@ -37,6 +37,9 @@ Found = nw.DataFrame[Any]
 #: If no loss exceeds this share of the ceiling, the bins are laid below the largest loss instead, in another pass.
 SPARSE = 1 / 64
 
+#: So many bins come back only if there are more cells than can have as many bins as we want.
+FITTING = MOST_BINS // BINS * (BINS + 1) + 1
+
 
 def count_lazy(frame: Lazy, columns: Columns) -> Counted:
     """Count the cells of a lazy frame and summarise their losses, inside its engine."""
@@ -46,9 +49,9 @@ def count_lazy(frame: Lazy, columns: Columns) -> Counted:
         frame = without_missing(frame, columns)
         excluded = before - count_rows(frame)
     cut = guessed_cut(frame, columns)
-    found, top, weight = _counted(frame, columns, cut)
+    found, top, bins, weight = _counted(frame, columns, cut)
     if weight is None:
-        found, top, weight = _counted(frame, columns, careful_cut(frame, columns))
+        found, top, bins, weight = _counted(frame, columns, careful_cut(frame, columns))
     if weight is None:
         message = f"the weights are too many or too unequal to be added up exactly; {COLLECT}"
         raise InputError(message)
@@ -59,7 +62,7 @@ def count_lazy(frame: Lazy, columns: Columns) -> Counted:
         predicted = count_predicted(codes, labels, groups, weight)
         table = predicted.errors
     else:
-        predicted, table = None, _table(found, weight, top, groups, labels)
+        predicted, table = None, _table(found, weight, bin_edges(top, bins), groups, labels)
     return Counted(
         groups.names,
         labels.names,
@@ -79,20 +82,20 @@ def _key_expressions(columns: Columns) -> tuple[list[str], list[nw.Expr]]:
     return list(keys), [nw.col(name).alias(key) for key, name in keys.items()]
 
 
-def _counted(frame: Lazy, columns: Columns, cut: Cut | None) -> tuple[Found, float, Floats | None]:
-    """Run the query; return its bins, the loss at which they end, and their weights, if these are sure to be exact."""
+def _counted(frame: Lazy, columns: Columns, cut: Cut | None) -> tuple[Found, float, int, Floats | None]:
+    """Run the query; return its bins, where they end, how many there are, and their weights, if sure to be exact."""
     names, keys = _key_expressions(columns)
     parts = {} if cut is None else cut.parts()
     chosen = frame.select(*keys, _value(frame, columns), *(part.alias(key) for key, part in parts.items()))
     if columns.prediction is not None:
-        found, top = _count_predictions(frame, columns, chosen, names, cut), columns.ceiling
+        found, top, bins = _count_predictions(frame, columns, chosen, names, cut), columns.ceiling, BINS
     else:
-        found, top = _histogram(frame, columns, chosen, names, cut)
+        found, top, bins = _histogram(frame, columns, chosen, names, cut)
     if cut is None:
-        return found, top, found["n"].to_numpy().astype(np.float64)
+        return found, top, bins, found["n"].to_numpy().astype(np.float64)
     if cut.suspicious(found):
         check_values(frame, columns)
-    return found, top, cut.total(found)
+    return found, top, bins, cut.total(found)
 
 
 def _value(frame: Lazy, columns: Columns) -> nw.Expr:
@@ -117,18 +120,28 @@ def _count_predictions(frame: Lazy, columns: Columns, chosen: Lazy, names: list[
     return found
 
 
-def _histogram(frame: Lazy, columns: Columns, chosen: Lazy, names: list[str], cut: Cut | None) -> tuple[Found, float]:
-    """Count the rows of each group, label and bin of the loss; return also the loss at which the bins end."""
+def _histogram(
+    frame: Lazy, columns: Columns, chosen: Lazy, names: list[str], cut: Cut | None
+) -> tuple[Found, float, int]:
+    """Count the rows of each group, label and bin of the loss; return also where the bins end, and their number.
+
+    Their number follows from that of the cells (``bins_for``), which is known afterwards: few tables have so many that
+    the bins become coarser. No more bins than that leave the engine.
+    """
     top = columns.ceiling
     if not math.isfinite(top):
         largest = fetch(chosen.select(nw.col("loss").max())).item()
         top = float(largest) if largest is not None and 0 < largest < math.inf else 1.0
-    found = _bins(chosen, names, top, cut)
+    bins, found = BINS, _bins(chosen, names, top, BINS, cut, FITTING)
+    cells = found if len(found) < FITTING else fetch(chosen.group_by(*names).agg(nw.len().alias("n")))
+    groups, labels = len(cells.select(names[1:]).unique()), len(cells.select(names[:1]).unique())
+    if (count := bins_for(max(1, groups * labels))) < bins:
+        bins, found = count, _bins(chosen, names, top, count, cut)
     largest = _largest(frame, columns, names, found, top)
     if 1e-30 < largest < SPARSE * top:
         top = largest
-        found = _bins(chosen, names, top, cut)
-    return found, top
+        found = _bins(chosen, names, top, bins, cut)
+    return found, top, bins
 
 
 def _named(frame: Lazy, columns: Columns) -> dict[Hashable, str]:
@@ -143,26 +156,25 @@ def _named(frame: Lazy, columns: Columns) -> dict[Hashable, str]:
     return columns.named(found.names)
 
 
-def _bins(chosen: Lazy, names: list[str], top: float, cut: Cut | None) -> Found:
+def _bins(chosen: Lazy, names: list[str], top: float, bins: int, cut: Cut | None, most: int | None = None) -> Found:
     """Run the query. Bin k holds the losses from ``top (1 - (k/B)^2)`` to ``top (1 - ((k-1)/B)^2)``, as for arrays."""
-    scale = top / BINS**2
+    scale = top / bins**2
     loss, k = nw.col("loss"), nw.col("k")
     above = loss - (top - scale * (k * k))
-    binned = _with_bin(chosen, top).with_columns(above=above if cut is None else above * nw.col("w"))
-    return fetch(
-        binned.group_by(*names, "k").agg(
-            nw.len().alias("n"),
-            nw.col("above").sum(),
-            loss.min().alias("least"),
-            loss.max().alias("most"),
-            *([] if cut is None else cut.aggregates()),
-        )
+    binned = _with_bin(chosen, top, bins).with_columns(above=above if cut is None else above * nw.col("w"))
+    found = binned.group_by(*names, "k").agg(
+        nw.len().alias("n"),
+        nw.col("above").sum(),
+        loss.min().alias("least"),
+        loss.max().alias("most"),
+        *([] if cut is None else cut.aggregates()),
     )
+    return fetch(found if most is None else found.head(most))
 
 
-def _with_bin(chosen: Lazy, top: float) -> Lazy:
+def _with_bin(chosen: Lazy, top: float, bins: int) -> Lazy:
     """Add the number k of the bin, whatever it is for losses above the top: these are seen in the largest loss."""
-    inverse = 1.0 / (top / BINS**2)
+    inverse = 1.0 / (top / bins**2)
     if not chosen.implementation.is_duckdb():
         return chosen.with_columns(k=((top - nw.col("loss")) * inverse).sqrt().ceil())
     # The root of DuckDB fails for negative numbers. Narwhals tells the cases apart, which takes a tenth of the time.
@@ -218,7 +230,7 @@ def _names(frame: Lazy, columns: Columns, found: Found) -> tuple[Categories, Cat
     return labels, groups
 
 
-def _table(found: Found, weight: Floats, top: float, groups: Categories, labels: Categories) -> LossTable:
+def _table(found: Found, weight: Floats, edges: Floats, groups: Categories, labels: Categories) -> LossTable:
     """Return the losses of the cells from the bins.
 
     Rounding may put losses a little outside the edges of their bin. Then the bin is widened. Below, by twice as much as
@@ -228,10 +240,11 @@ def _table(found: Found, weight: Floats, top: float, groups: Categories, labels:
     k, rows, above, least, most = (
         found[name].to_numpy().astype(np.float64) for name in ("k", "n", "above", "least", "most")
     )
-    scale = top / BINS**2
+    top, bins = float(edges[-1]), len(edges) - 1
+    scale = top / bins**2
     edge, next_edge = top - scale * (k * k), top - scale * ((k - 1) * (k - 1))
     # A bin of one distinct loss is that loss, unless rounding has put it into another bin than arrays would.
-    single: Booleans = (least == most) & (np.searchsorted(bin_edges(top), least, side="right") == BINS + 1 - k)
+    single: Booleans = (least == most) & (np.searchsorted(edges, least, side="right") == bins + 1 - k)
     low = np.where(single, least, edge - 2.0 * np.maximum(edge - least, 0.0))
     high = np.where(single, least, np.maximum(next_edge, most))
     above = above + weight * (edge - low)
@@ -239,9 +252,9 @@ def _table(found: Found, weight: Floats, top: float, groups: Categories, labels:
     whole = np.where(single | ~used, 1.0, weight * (high - low))
     to_high = np.where(single, 0.0, np.clip(above / whole, 0.0, 1.0))
     cell = groups.codes * len(labels.names) + labels.codes
-    bins = np.stack([low, high, weight, 1.0 - to_high, to_high, np.where(single, 1.0, rows)])
+    packed = np.stack([low, high, weight, 1.0 - to_high, to_high, np.where(single, 1.0, rows)])
     order = np.lexsort((high, low, cell))
     order = order[used[order]]
     shape = len(groups.names), len(labels.names)
     ends = np.cumsum(np.bincount(cell[order], minlength=shape[0] * shape[1]))
-    return pack(np.split(bins[:, order], ends[:-1], axis=1), shape)
+    return pack(np.split(packed[:, order], ends[:-1], axis=1), shape)

@@ -16,11 +16,19 @@ from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.arithmetic.rounding import UNIT, lowered, raised
 from fairbound.data.atoms import Atoms
 
-#: Cells with at most this many rows keep every distinct loss; larger ones are summarised in this many bins.
-BINS = 4096
+#: Losses of large cells are summarised in at most so many bins each, of all cells together in about so many, and of
+#: each in so many at least. All are powers of two: then the edges of fewer bins are edges of more of them too.
+BINS, MOST_BINS, LEAST_BINS = 4096, 2**18, 16
 
 #: Rows are binned in blocks of this many.
 BLOCK = 2**15
+
+#: Below two to this power all whole numbers are exact in double precision.
+DIGITS = 53
+#: Powers of two up to this, and the inverses, are far from the ends of double precision, sums included.
+EXPONENTS = 900
+#: Into so many whole numbers values are cut at most; sorting is faster then.
+MOST_PARTS = 6
 
 
 @dataclass(frozen=True)
@@ -183,13 +191,21 @@ def _merged(probability: Floats, loss: Floats) -> Atoms:
     return Atoms(*arrays.reshape(2, s, c, -1))
 
 
-def bin_edges(top: float) -> Floats:
+def bins_for(cells: int) -> int:
+    """Return in how many bins the losses of each of so many cells are summarised, whatever the losses are.
+
+    With very many cells, as of intersectional groups, the bins become coarser, so that what is kept stays bounded.
+    """
+    return max(LEAST_BINS, min(BINS, 1 << (MOST_BINS // cells).bit_length() >> 1))
+
+
+def bin_edges(top: float, bins: int = BINS) -> Floats:
     """Return the edges of the bins, from 0 to ``top``.
 
     They are finer towards the top, where the worst case looks: bin b covers losses with ``sqrt(1 - loss/top)``
     between ``1 - (b+1)/B`` and ``1 - b/B``.
     """
-    edges = top * (1.0 - np.square(1.0 - np.arange(BINS + 1) / BINS))
+    edges = top * (1.0 - np.square(1.0 - np.arange(bins + 1) / bins))
     edges[0], edges[-1] = 0.0, top
     return edges
 
@@ -197,13 +213,13 @@ def bin_edges(top: float) -> Floats:
 def tabulate(
     loss: Floats, cell: Integers, weight: Floats | None, shape: tuple[int, int], ceiling: float = math.inf
 ) -> LossTable:
-    """Summarise rows: every distinct loss of small cells, bins of the others.
+    """Summarise rows: every distinct loss of cells that have no more rows than there are bins, bins of the others.
 
     The bins end at the ceiling if there is one, not at the largest loss: what a sample says of P must not rest on bins
     that follow the sample.
     """
     count = shape[0] * shape[1]
-    edges = bin_edges(ceiling if math.isfinite(ceiling) else float(loss.max()) or 1.0)
+    edges = bin_edges(ceiling if math.isfinite(ceiling) else float(loss.max()) or 1.0, bins_for(count))
     order = np.argsort(cell.astype(np.int16 if count < 2**15 else np.int64), kind="stable")
     ends = np.cumsum(np.bincount(cell, minlength=count))
     columns = [
@@ -236,7 +252,7 @@ def _one_cell(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
     """Return low, high, weight, shares of the edges and number of rows of one cell's bins."""
     if not len(loss):
         return np.zeros((6, 0))
-    if len(loss) > BINS:
+    if len(loss) >= len(edges):
         return _binned(loss, weight, edges)
     low, bins = np.unique(loss, return_inverse=True)
     rows = np.bincount(bins)
@@ -247,16 +263,24 @@ def _one_cell(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
 
 def _binned(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
     """Do the same for a large cell, a block of rows after the other: they stay in the processor's cache."""
-    rows = np.zeros(BINS, dtype=np.int64)
-    below, above = np.zeros((2, BINS))
-    sample, several = np.full(BINS, np.nan), np.zeros(BINS, dtype=bool)  # one loss of each bin; whether it has others
+    bins = len(edges) - 1
+    rows = np.zeros(bins, dtype=np.int64)
+    below, above = np.zeros((2, bins))
+    sample, several = np.full(bins, np.nan), np.zeros(bins, dtype=bool)  # one loss of each bin; whether it has others
+    size = 0 if weight is None else len(loss)
+    places, weighted = np.empty(size, dtype=np.int64), np.empty((2, size))
     for start in range(0, len(loss), BLOCK):
-        part = loss[start : start + BLOCK]
-        place = _places(part, edges)
-        rows += np.bincount(place, minlength=BINS)
+        block = slice(start, start + BLOCK)
+        part = loss[block]
+        place = places_of(part, edges)
+        rows += np.bincount(place, minlength=bins)
         # Shares from distances to the edges, not from the mean: their rounding errors stay small in narrow bins too.
-        below += np.bincount(place, edges[place + 1] - part, BINS)
-        above += np.bincount(place, part - edges[place], BINS)
+        under, over = edges[place + 1] - part, part - edges[place]
+        if weight is None:
+            below += np.bincount(place, under, bins)
+            above += np.bincount(place, over, bins)
+        else:
+            places[block], weighted[0, block], weighted[1, block] = place, under * weight[block], over * weight[block]
         undecided = np.flatnonzero(~several[place])
         place, part = place[undecided], part[undecided]
         first = np.isnan(sample[place])
@@ -264,10 +288,7 @@ def _binned(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
         several[place[part != sample[place]]] = True
     mass = rows.astype(np.float64)
     if weight is not None:
-        bins = _places(loss, edges)
-        mass = exact_sums(bins, weight, rows)
-        below = exact_sums(bins, (edges[bins + 1] - loss) * weight, rows)
-        above = exact_sums(bins, (loss - edges[bins]) * weight, rows)
+        mass, below, above = (exact_sums(places, values, rows) for values in (weight, *weighted))
     used = mass > 0
     low, high = np.where(several, edges[:-1], sample), np.where(several, edges[1:], sample)
     whole = np.where(several & used, mass * (high - low), 1.0)
@@ -275,20 +296,43 @@ def _binned(loss: Floats, weight: Floats | None, edges: Floats) -> Floats:
     return np.stack([low, high, mass, to_low, to_high, np.where(several, rows, 1)])[:, used]
 
 
-def _places(loss: Floats, edges: Floats) -> Integers:
+def places_of(loss: Floats, edges: Floats) -> Integers:
     """Return the bin of each loss: a loss on an edge belongs to the bin above it."""
-    guess = ((1.0 - np.sqrt(1.0 - np.minimum(loss / edges[-1], 1.0))) * BINS).astype(np.int64)
-    bins = np.minimum(guess, BINS - 1)
+    last = len(edges) - 2
+    guess = ((1.0 - np.sqrt(1.0 - np.minimum(loss / edges[-1], 1.0))) * (last + 1)).astype(np.int64)
+    bins = np.minimum(guess, last)
     bins -= loss < edges[bins]  # rounding may have put a loss next to its bin
-    bins += (loss >= edges[bins + 1]) & (bins < BINS - 1)
+    bins += (loss >= edges[bins + 1]) & (bins < last)
     return bins
 
 
 def exact_sums(bins: Integers, values: Floats, rows: Integers) -> Floats:
-    """Add up the values in each bin, rounding once: plain sums of many weights drift beyond what bounds allow for."""
-    order = np.argsort(bins.astype(np.int16 if len(rows) < 2**15 else np.int64), kind="stable")
-    parts = np.split(values[order], np.cumsum(rows)[:-1])
-    return np.array([math.fsum(part) for part in parts])
+    """Add up the values in each bin, rounding once: plain sums of many weights drift beyond what bounds allow for.
+
+    The values, which are not negative, are cut into whole numbers so small that all sums of them are exact, in any
+    order. Values of too different sizes would need too many: these are sorted by bin, and added up one by one.
+    """
+    most = float(values.max(initial=0.0))
+    if not most:
+        return np.zeros(len(rows))
+    least = float(values.min()) or float(values.min(where=values > 0, initial=most))
+    top, last = math.frexp(most)[1], math.frexp(least)[1] - DIGITS
+    bits = DIGITS - int(rows.max()).bit_length()
+    parts = -(-(top - last) // bits)
+    if parts > MOST_PARTS or not -EXPONENTS < top - parts * bits <= top < EXPONENTS:
+        order = np.argsort(bins.astype(np.int16 if len(rows) < 2**15 else np.int64), kind="stable")
+        return np.array([math.fsum(part) for part in np.split(values[order], np.cumsum(rows)[:-1])])
+    sums = np.zeros((parts, len(rows)))
+    for start in range(0, len(values), BLOCK):
+        block = slice(start, start + BLOCK)
+        rest = values[block] * 2.0**-top
+        for part in range(parts):
+            rest *= 2.0**bits
+            whole = np.floor(rest)
+            rest -= whole
+            sums[part] += np.bincount(bins[block], whole, len(rows))
+    units = top - bits * np.arange(1, parts + 1)
+    return np.array([math.fsum(terms) for terms in np.ldexp(sums, units[:, None]).T.tolist()])
 
 
 Knowledge = MeanOnly | MeanAndVariance | LossTable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -75,9 +76,14 @@ def _of_truth(probability: Floats, true: Integers) -> Floats:
     return np.take_along_axis(probability, true[:, None], axis=1)[:, 0]
 
 
+def across(table: Floats) -> Floats:
+    """Add up each row: column by column, since there are few and rows are many."""
+    return functools.reduce(np.add, table.T)
+
+
 def _brier(probability: Floats, true: Integers) -> Floats:
     """Half the squared distance to the one-hot truth: in [0, 1], and (p - y)^2 for two labels."""
-    squares = np.square(probability).sum(axis=1)
+    squares = across(np.square(probability))
     return np.clip(0.5 * (squares - 2.0 * _of_truth(probability, true) + 1.0), 0.0, 1.0)
 
 

@@ -8,21 +8,20 @@ from typing import Any
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
-from fairbound.data.cells import Categories, column, encode, numbers, same_length
+from fairbound.data.cells import Categories, encode, numbers, read_array, same_length
+from fairbound.data.losses import across
 from fairbound.errors import InputError, argument, given, listed
 
 
 def predicted_labels(y_pred: Any, labels: Categories) -> Categories:
     """Number the predicted labels, the true ones first."""
-    predicted = column("y_pred", y_pred)
-    if predicted.ndim != 1:
-        message = (
-            f"{argument('y_pred')} must hold one predicted label per row for zero_one, but its shape is "
-            f"{predicted.shape}"
-        )
+    shape = getattr(y_pred, "shape", None) or read_array("y_pred", y_pred).shape
+    if len(shape) > 1:
+        message = f"{argument('y_pred')} must hold one predicted label per row for zero_one, but its shape is {shape}"
         raise InputError(message)
-    same_length(y_true=len(labels.codes), y_pred=len(predicted))
-    return aligned(argument("y_true"), labels, argument("y_pred"), encode("y_pred", y_pred))
+    predicted = encode("y_pred", y_pred)
+    same_length(y_true=len(labels.codes), y_pred=len(predicted.codes))
+    return aligned(argument("y_true"), labels, argument("y_pred"), predicted)
 
 
 def aligned(true_name: str, labels: Categories, name: str, predicted: Categories) -> Categories:
@@ -82,9 +81,9 @@ def probabilities(y_pred: Any, labels: tuple[Hashable, ...], rows: int) -> Float
         )
         raise InputError(message)
     same_length(y_true=rows, y_pred=len(array))
-    if (array < 0).any() or (array > 1).any() or (np.abs(array.sum(axis=1) - 1.0) > 1e-4).any():
-        off = (array < 0).any(axis=1) | (array > 1).any(axis=1) | (np.abs(array.sum(axis=1) - 1.0) > 1e-4)
-        row = int(np.argmax(off))
+    away = np.abs(across(array) - 1.0) > 1e-4
+    if array.min() < 0 or array.max() > 1 or away.any():
+        row = int(np.argmax((array < 0).any(axis=1) | (array > 1).any(axis=1) | away))
         message = (
             f"{given(f'y_pred[{row}]', array[row].tolist())} is not a distribution over the labels; pass probabilities"
         )

@@ -175,7 +175,7 @@ def find_divergence(name: object) -> Divergence:
 
 
 def affinity_at(divergence: Divergence, rho: float) -> float:
-    """Return an affinity ``sum sqrt(dP dQ)`` that every Q within the radius reaches (docs/theory.md, section 13)."""
+    """Return an affinity that every Q within the radius reaches (docs/theory.md, "Between the distances")."""
     if divergence is HELLINGER:
         return max(0.0, 1.0 - rho**2)
     if divergence is TOTAL_VARIATION:

@@ -215,7 +215,11 @@ def metric_wording(population: Population, metric: str, group: Hashable | None) 
     words = words.replace("of a group", f"of {short_name(group)}") if group is not None else words
     if population.positive is not None:
         words += f" (predicting '{short_name(population.positive)}')"  # sentences go on behind it
-    return replace(base, words=words, subject=words, label=words, axis=title, one="value", many="values", worst="worst")
+    unit = "percent" if METRICS[metric].lower else base.unit  # a ratio is a share of something, whatever it is one of
+    if unit == "percent" and metric.endswith("_difference"):
+        unit = "points"
+    said = replace(base, words=words, subject=words, label=words, axis=title, unit=unit)
+    return replace(said, one="value", many="values", worst="worst")
 
 
 def means_on_data(population: Population, objective: Objective) -> Floats:

@@ -14,6 +14,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.continuous import attained_steps
+from fairbound.reporting.amounts import Amounts
 from fairbound.reporting.markup import append, element
 
 #: Width of the picture of one cell's move, in its own units.
@@ -30,7 +31,8 @@ class CurveScale:
     @classmethod
     def fitting(cls, radii: Sequence[float], losses: Sequence[float]) -> CurveScale:
         """Leave some air above and to the right."""
-        return cls(min(1.0, max(radii) * 1.03) or 1.0, max(losses) * 1.12 or 1.0)
+        most = max(radii)
+        return cls((min(1.0, most * 1.03) if most <= 1 else most * 1.03) or 1.0, max(losses) * 1.12 or 1.0)
 
     def across(self, rho: float) -> float:
         """Return a radius as a share of the width."""
@@ -41,113 +43,155 @@ class CurveScale:
         return min(max(loss / self.top, 0.0), 1.0)
 
 
+@dataclass(frozen=True)
+class Frame:
+    """A picture of values over radii: where its corners are, and how its numbers are written.
+
+    ``kind`` is the class that tells wide pictures from narrow ones; ``measured`` says what the radii measure.
+    """
+
+    scale: CurveScale
+    size: tuple[int, int]
+    kind: str
+    identity: str
+    amounts: Amounts
+    measured: str
+    label: str
+
+    @property
+    def corners(self) -> tuple[int, int, int, int]:
+        """Left, right, top and bottom of the surface."""
+        return 62, self.size[0] - 12, 12, self.size[1] - 46
+
+    def x(self, rho: float) -> float:
+        """Return where a radius stands."""
+        left, right, _, _ = self.corners
+        return round(left + (right - left) * self.scale.across(rho), 2)
+
+    def y(self, value: float) -> float:
+        """Return where a value stands."""
+        _, _, top, bottom = self.corners
+        return round(bottom - (bottom - top) * self.scale.upward(value), 2)
+
+    def path(self, corners: tuple[Floats, Floats]) -> str:
+        """Return the drawing of a line."""
+        return "M" + "L".join(f"{self.x(a):g} {self.y(b):g}" for a, b in zip(*corners, strict=True))
+
+    def empty(self, nothing_below: float) -> Element:
+        """Draw the axes, and what lies below the first radius at which there is something to certify."""
+        (width, height), (left, right, top, bottom) = self.size, self.corners
+        picture = element(
+            "svg",
+            class_=f"curve {self.kind}",
+            viewBox=f"0 0 {width} {height}",
+            role="img",
+            aria_label=self.label,
+            data_left=left,
+            data_right=right,
+            data_top=top,
+            data_bottom=bottom,
+        )
+        hatch = f"hatch-{self.identity}-{self.kind}"
+        append(picture, hatching(hatch))
+        barred = self.x(min(nothing_below, self.scale.right)) - left
+        place = {"x": left, "y": top, "width": round(barred, 2), "height": bottom - top}
+        append(picture, element("rect", class_="barred", **place), element("rect", fill=f"url(#{hatch})", **place))
+        for value in ticks(self.scale.top, 5):
+            append(
+                picture,
+                element("line", class_="grid", x1=left, x2=right, y1=self.y(value), y2=self.y(value)),
+                element(
+                    "text",
+                    self.amounts.tick(value),
+                    class_="tick",
+                    x=left - 8,
+                    y=self.y(value) + 4,
+                    text_anchor="end",
+                ),
+            )
+        for value in ticks(self.scale.right, 10 if width > 500 else 5):
+            append(
+                picture,
+                element("text", f"{value:g}", class_="tick", x=self.x(value), y=bottom + 18, text_anchor="middle"),
+            )
+        append(
+            picture,
+            element("line", class_="axis", x1=left, x2=right, y1=bottom, y2=bottom),
+            element(
+                "text",
+                f"rho: {self.measured}",
+                class_="title",
+                x=(left + right) / 2,
+                y=height - 8,
+                text_anchor="middle",
+            ),
+        )
+        return picture
+
+    def level(self, value: float, kind: str) -> Element:
+        """Draw a value that does not depend on the radius."""
+        left, right, _, _ = self.corners
+        return element("line", class_=kind, x1=left, x2=right, y1=self.y(value), y2=self.y(value))
+
+
 def curve_picture(
+    frame: Frame,
     rho: Floats,
     bound: Floats,
     attained: Floats,
     proved: tuple[Floats, Floats],
     *,
     distance: float,
-    measured: str,
     loss: float,
-    scale: CurveScale,
     chosen: int,
-    size: tuple[int, int],
-    kind: str,
-    label: str,
     sampled: bool,
     lower: bool,
 ) -> Element:
-    """Draw certificates over sorted radii; ``kind`` is the class that tells wide pictures from narrow ones.
-
-    ``proved`` is the line of what is proved at every radius.
+    """Draw certificates over sorted radii; ``proved`` is the line of what is proved at every radius.
 
     Of a sample the true worst case may lie below what is attained, so the band between the two is not shaded.
     """
-    width, height = size
-    left, right, top, bottom = 52, width - 12, 12, height - 46
-
-    def x(value: float) -> float:
-        return round(left + (right - left) * scale.across(value), 2)
-
-    def y(value: float) -> float:
-        return round(bottom - (bottom - top) * scale.upward(value), 2)
-
-    picture = element(
-        "svg",
-        class_=f"curve {kind}",
-        viewBox=f"0 0 {width} {height}",
-        role="img",
-        aria_label=label,
-        data_left=left,
-        data_right=right,
-        data_top=top,
-        data_bottom=bottom,
-    )
-    append(picture, hatching(kind))
-    start = min(distance, scale.right)
-    append(
-        picture,
-        element("rect", class_="barred", x=left, y=top, width=round(x(start) - left, 2), height=bottom - top),
-        element(
-            "rect",
-            fill=f"url(#hatch-{kind})",
-            x=left,
-            y=top,
-            width=round(x(start) - left, 2),
-            height=bottom - top,
-        ),
-    )
-    for value in ticks(scale.top, 5):
-        append(
-            picture,
-            element("line", class_="grid", x1=left, x2=right, y1=y(value), y2=y(value)),
-            element("text", f"{value:g}", class_="tick", x=left - 8, y=y(value) + 4, text_anchor="end"),
-        )
-    for value in ticks(scale.right, 10 if width > 500 else 5):
-        append(picture, element("text", f"{value:g}", class_="tick", x=x(value), y=bottom + 18, text_anchor="middle"))
-    append(
-        picture,
-        element("line", class_="axis", x1=left, x2=right, y1=bottom, y2=bottom),
-        element(
-            "text",
-            f"rho: {measured} from {'what the rows were drawn from' if sampled else 'the data'}",
-            class_="title",
-            x=(left + right) / 2,
-            y=height - 8,
-            text_anchor="middle",
-        ),
-        element("line", class_="data", x1=left, x2=right, y1=y(loss), y2=y(loss)),
-    )
+    left, right, top, bottom = frame.corners
+    picture = frame.empty(distance)
     low = attained_steps(rho, attained, lower=lower)
-    found = _path(low, x, y)
-    back = _path((low[0][::-1], low[1][::-1]), x, y).replace("M", "L", 1)
+    back = frame.path((low[0][::-1], low[1][::-1])).replace("M", "L", 1)
     append(
         picture,
-        None if sampled else element("path", class_="between", d=f"{_path(_from(proved, rho[0]), x, y)}{back}Z"),
-        element("path", class_="bound", d=_path(proved, x, y)),
-        element("path", class_="attained", d=found),
-        element("line", class_="chosen", x1=x(rho[chosen]), x2=x(rho[chosen]), y1=top, y2=bottom),
+        frame.level(loss, "data"),
+        None if sampled else element("path", class_="between", d=f"{frame.path(_from(proved, rho[0]))}{back}Z"),
+        element("path", class_="bound", d=frame.path(proved)),
+        element("path", class_="attained", d=frame.path(low)),
+        element("line", class_="chosen", x1=frame.x(rho[chosen]), x2=frame.x(rho[chosen]), y1=top, y2=bottom),
     )
     if len(rho) <= 30:
         for at, value in zip(rho, bound, strict=True):
-            append(picture, element("circle", class_="dot", cx=x(at), cy=y(value), r=3.2))
+            append(picture, element("circle", class_="dot", cx=frame.x(at), cy=frame.y(value), r=3.2))
     append(
         picture,
-        element("circle", class_="pick", cx=x(rho[chosen]), cy=y(bound[chosen]), r=6),
+        element("circle", class_="pick", cx=frame.x(rho[chosen]), cy=frame.y(bound[chosen]), r=6),
         element("rect", class_="surface", x=left, y=top, width=right - left, height=bottom - top),
     )
     return picture
 
 
-def hatching(kind: str) -> Element:
+def comparison_picture(
+    frame: Frame, lines: Sequence[tuple[Floats, Floats]], levels: Sequence[float], distance: float
+) -> Element:
+    """Draw what is proved of two models: the first is the older one; and what both do on their data."""
+    picture = frame.empty(distance)
+    for kind, line, level in zip(("older", "bound"), lines, levels, strict=True):
+        append(picture, frame.level(level, f"data {kind}-data"), element("path", class_=kind, d=frame.path(line)))
+    return picture
+
+
+def hatching(identity: str) -> Element:
     """Define the stripes of what is infeasible; a picture that is not displayed cannot lend its own."""
     stripe = element("path", d="M0 8L8 0M-2 2L2 -2M6 10L10 6", class_="hatch")
-    pattern = element("pattern", stripe, id=f"hatch-{kind}", width=8, height=8, patternUnits="userSpaceOnUse")
-    return element("defs", pattern)
+    pattern = element("pattern", None, stripe, id=identity, width=8, height=8, patternUnits="userSpaceOnUse")
+    return element("defs", None, pattern)
 
 
-def scale_picture(marks: Sequence[tuple[float, str, str]], top: float, label: str) -> Element:
+def scale_picture(marks: Sequence[tuple[float, str, str]], top: float, label: str, amounts: Amounts) -> Element:
     """Draw losses on a line from 0 to the top; a mark is a loss, a class and a shape: dot, square or bar."""
     width, left, right, line = 720, 16, 704, 34
     picture = element("svg", class_="scale", viewBox=f"0 0 {width} 64", role="img", aria_label=label)
@@ -160,7 +204,7 @@ def scale_picture(marks: Sequence[tuple[float, str, str]], top: float, label: st
         append(
             picture,
             element("line", class_="axis", x1=x(value), x2=x(value), y1=line - 4, y2=line + 4),
-            element("text", f"{value:g}", class_="tick", x=x(value), y=line + 22, text_anchor="middle"),
+            element("text", amounts.tick(value), class_="tick", x=x(value), y=line + 22, text_anchor="middle"),
         )
     if len(marks) > 1:
         low, high = min(m[0] for m in marks), max(m[0] for m in marks)
@@ -183,6 +227,7 @@ def move_picture(before: float, after: float, top: float) -> Element:
     start, end = move_place(before, top), move_place(after, top)
     return element(
         "svg",
+        None,
         element("line", class_="rail", x1=0, x2=MOVE_WIDTH, y1=9, y2=9),
         element("line", class_="path", x1=start, x2=end, y1=9, y2=9),
         element("circle", class_="from", cx=start, cy=9, r=4),
@@ -213,11 +258,6 @@ def _from(line: tuple[Floats, Floats], start: float) -> tuple[Floats, Floats]:
     """Return the part of a line from a radius on."""
     kept = line[0] >= start
     return line[0][kept], line[1][kept]
-
-
-def _path(corners: tuple[Floats, Floats], x: object, y: object) -> str:
-    points = [f"{x(a):g} {y(b):g}" for a, b in zip(*corners, strict=True)]  # type: ignore[operator]  # plain functions
-    return "M" + "L".join(points)
 
 
 def finite_top(ceiling: float, losses: Sequence[float]) -> float:

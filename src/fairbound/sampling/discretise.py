@@ -12,7 +12,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import UNIT
-from fairbound.data.loss_summary import BINS, LossTable, bin_edges
+from fairbound.data.loss_summary import LossTable, bin_edges, bins_for
 from fairbound.data.population import Population
 from fairbound.errors import InputError, argument
 
@@ -67,11 +67,12 @@ def drawn(population: Population, intervals: int, seed: int, subtracted: Boolean
     whose losses are ``subtracted`` a smaller loss is the worse one, so they count at the lower edges.
     """
     table = cast("LossTable", population.knowledge)  # regions.check_sample has made sure
+    bins = bins_for(table.weight.shape[0] * table.weight.shape[1])
     number = (table.high > 0).astype(np.int64) if population.two_valued else _bins(table, population.ceiling)
-    loss = table.high if population.two_valued else _edges(number, population.ceiling, upper=True)
+    loss = table.high if population.two_valued else _edges(number, population.ceiling, bins, upper=True)
     low, part = _places(loss, population.ceiling, intervals)
     if subtracted is not None:
-        least = table.low if population.two_valued else _edges(number, population.ceiling, upper=False)
+        least = table.low if population.two_valued else _edges(number, population.ceiling, bins, upper=False)
         places, cells = _places(least, population.ceiling, intervals, rounded_down=True), subtracted[..., None]
         low, part = np.where(cells, places[0], low), np.where(cells, places[1], part)
     rows = table.weight.astype(np.int64)
@@ -96,23 +97,25 @@ def _bins(table: LossTable, ceiling: float) -> Integers:
     A loss on an edge belongs to the bin above it, and the ceiling to the last one. An engine may put losses that near
     to an edge into the bin beside theirs, so all edges count as that much farther out.
     """
-    edges, allowed = bin_edges(ceiling), EDGE_ROUNDING * ceiling
+    bins = bins_for(table.weight.shape[0] * table.weight.shape[1])
+    edges, allowed = bin_edges(ceiling, bins), EDGE_ROUNDING * ceiling
     several = table.low < table.high
     inside = np.where(several, table.low + allowed, table.low)
-    number = np.minimum(np.searchsorted(edges, inside, side="right"), BINS).astype(np.int64) - 1
+    number = np.minimum(np.searchsorted(edges, inside, side="right"), bins).astype(np.int64) - 1
     below, above = edges[number], edges[number + 1]
     if (several & (np.maximum(np.abs(below - table.low), np.abs(above - table.high)) > allowed)).any():
         message = (
-            f"{argument('confidence')}: all losses are so far below the ceiling {ceiling:g} that the engine's bins "
-            "follow the rows; collect the frame first, or lower the ceiling if no loss can exceed a smaller one"
+            f"{argument('confidence')}: the bins of the losses follow the rows, because all losses are far below the "
+            f"ceiling {ceiling:g}, or because bins of few rows were merged; collect the frame first, lower the ceiling "
+            "if no loss can exceed a smaller one, or count without a least number of rows"
         )
         raise InputError(message)
-    return np.where(several & (table.to_high == 1) & (number < BINS - 1), number + 1, number)
+    return np.where(several & (table.to_high == 1) & (number < bins - 1), number + 1, number)
 
 
-def _edges(number: Integers, ceiling: float, *, upper: bool) -> Floats:
+def _edges(number: Integers, ceiling: float, bins: int, *, upper: bool) -> Floats:
     """Return an edge of each bin, moved out."""
-    edges, allowed = bin_edges(ceiling), EDGE_ROUNDING * ceiling
+    edges, allowed = bin_edges(ceiling, bins), EDGE_ROUNDING * ceiling
     if upper:
         return np.minimum(edges[number + 1] + allowed, ceiling)
     return np.maximum(edges[number] - allowed, 0.0)

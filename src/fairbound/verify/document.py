@@ -25,6 +25,7 @@ Radius = Annotated[float, Within(0, LARGEST_RADIUS)]
 Count = Annotated[int, Within(0, 2**53)]
 Seed = Annotated[int, Within(0, 2**64)]
 Text = Annotated[str, Within(0, 10_000)]
+LossName = Annotated[str, Within(0, 200)]
 
 #: Limits are scaled, so that their coefficients are of ordinary size.
 Coefficient = Annotated[float, Within(-2, 2)]
@@ -77,7 +78,7 @@ class Population:
     rows: Amount | None
     excluded_rows: Count
     weighted: bool
-    loss: Text
+    loss: LossName
     positive: Name | None
     weight: list[list[Amount]]
     knowledge: Knowledge

@@ -6,6 +6,7 @@ Standard library only. Whoever reads a name relies on it; and two names that loo
 from __future__ import annotations
 
 import unicodedata
+from itertools import islice
 from typing import Any
 
 #: The name of the value that is 1 where the model predicts ``positive``, and else 0.
@@ -31,11 +32,14 @@ RESERVED = (
 
 #: Categories of characters that show nothing, and those that show nothing although their category says otherwise.
 _INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs"}
-_BLANK = {0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
+_BLANK = {
+    *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2800, 0x3164, *range(0xFE00, 0xFE10)),
+    *(0xFFA0, 0x16FE4, 0x1D159, *range(0xE0100, 0xE01F0)),
+}
 _MARKS = range(0x0300, 0x0370)  # accents that stand alone, after letters that have none of their own
 
-#: So many characters of a name are looked at.
-MOST_SEEN = 80
+#: So many characters of a name are looked at, of those that show: all of a loss's name, which is no longer.
+MOST_SEEN = 200
 
 #: Letters of other alphabets that look like Latin ones.
 _LATIN = str.maketrans(
@@ -63,22 +67,26 @@ def _part(name: object) -> str:
         name = int(name)
     if isinstance(name, int | float):
         name = int(name) if abs(name) < 2**53 and name == int(name) else name
-    text = unicodedata.normalize("NFKC", str(name)[:MOST_SEEN]).casefold().translate(_LATIN)
+    seen = "".join(islice((c for c in str(name) if not _blank(c)), MOST_SEEN))
+    text = unicodedata.normalize("NFKC", seen).casefold().translate(_LATIN)
     text = {"true": "l", "false": "o"}.get(text, text)
     return "".join(c for c in text if _shows(c)) or "".join(text.split())
 
 
 def _shows(c: str) -> bool:
     """Whether people see a character, and tell it from others: spaces, dashes and the like they do not."""
-    hidden = ord(c) in _BLANK or ord(c) in _MARKS or unicodedata.category(c) in _INVISIBLE
-    return not hidden and not c.isspace() and unicodedata.category(c) not in {"Pd", "Pc"}
+    return not _blank(c) and ord(c) not in _MARKS and unicodedata.category(c) not in {"Pd", "Pc"}
+
+
+def _blank(c: str) -> bool:
+    return ord(c) in _BLANK or c.isspace() or unicodedata.category(c) in _INVISIBLE
 
 
 def is_strange(name: Any) -> bool:
     """Whether a name has characters that may be taken for others: no letters, or letters of more than one alphabet."""
     text = "".join(map(str, name)) if isinstance(name, list | tuple) else str(name)
-    alphabets = {_alphabet(c) for c in text[:MOST_SEEN] if c.isalpha()}
-    odd = any(not c.isascii() and not c.isalnum() for c in text[:MOST_SEEN])
+    alphabets = {_alphabet(c) for c in text if c.isalpha()}
+    odd = any(not c.isascii() and not c.isalnum() for c in text)
     return odd or len(alphabets) > 1
 
 

@@ -36,14 +36,19 @@ UNIT_RANGE = ("hellinger", "total_variation")
 Shape = tuple[int, ...]
 
 
-def read_document(document: str | bytes | dict[str, Any]) -> Document:
-    """Return a document, given as JSON text or as parsed by ``json.loads``, if it is well-formed."""
+def parsed_object(document: str | bytes | dict[str, Any]) -> dict[str, Any]:
+    """Return the object that a document is, given as JSON text or as parsed by ``json.loads``."""
     if not isinstance(document, str | bytes | dict):
         raise MalformedError("a document is JSON text, or what json.loads makes of it")
     parsed = document if isinstance(document, dict) else parse(document)
     if not isinstance(parsed, dict):
         raise MalformedError("the document is not a JSON object")
-    found = read(Document, parsed)
+    return parsed
+
+
+def read_document(document: str | bytes | dict[str, Any]) -> Document:
+    """Return a document, given as JSON text or as parsed by ``json.loads``, if it is well-formed."""
+    found = read(Document, parsed_object(document))
     shape = _check_population(found.population)
     _check_question(found.question, shape)
     _check_statements(found, shape)
@@ -174,6 +179,9 @@ def _check_sampling(sampling: Sampling, where: str, top: float | None, shape: Sh
         raise MalformedError("must be positive in finite-sample certificates", "population.ceiling")
     _check_cells(sampling.weight, sampling.knowledge, where, top, shape)
     losses, counts = sampling.losses, sampling.counts
+    if sampling.region == "hoeffding":  # which knows no rounding: what nobody looks at, nobody may read
+        for key in ("losses", "counts", "seed"):
+            _check(getattr(sampling, key) is None, f"{where}.{key}", "must be null for the region hoeffding")
     _check((losses is None) == (counts is None), f"{where}.counts", "must be given with losses, or not at all")
     if losses is not None and counts is not None:
         rising = len(losses) >= 2 and losses[0] == 0 and losses[-1] == top and all(a < b for a, b in pairwise(losses))

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from fairbound.verify.document import Population
-from fairbound.verify.names import CEILINGS, MOST_SEEN, is_strange, looks
+from fairbound.verify.names import CEILINGS, is_strange, looks
 
-#: More names than these are not listed.
-MOST_NAMES = 5
+#: More names than these are not listed, nor more characters of each.
+MOST_NAMES, MOST_SHOWN = 5, 80
 
 
 def remarks(population: Population) -> tuple[str, ...]:
@@ -40,5 +40,5 @@ def _alike(side: str, names: list[Any]) -> list[str]:
 
 def _listed(names: list[Any]) -> str:
     """List some names."""
-    listed = ", ".join(ascii(name)[:MOST_SEEN] for name in names[:MOST_NAMES])
+    listed = ", ".join(ascii(name)[:MOST_SHOWN] for name in names[:MOST_NAMES])
     return listed if len(names) <= MOST_NAMES else f"{listed}, and {len(names) - MOST_NAMES} more"

@@ -31,8 +31,8 @@ from fairbound.verify.document import (
 from fairbound.verify.names import CEILINGS, TWO_VALUED
 from fairbound.verify.sphere import affinity_of_classes, affinity_of_masses, budget, error_of_each, is_upper_limit
 
-#: Many-valued losses count at the edges of this many fixed bins.
-BINS = 4096
+#: Many-valued losses count at the edges of fixed bins: at most so many in a cell and about so many in all.
+BINS, MOST_BINS, LEAST_BINS = 4096, 2**18, 16
 
 #: Edges of bins may be off by this much, relative to the ceiling, and count as that much farther out.
 EDGE_ROUNDING = 1e-12
@@ -185,7 +185,7 @@ def recount(
 ) -> list[list[list[int]]]:
     """Count the rows by cell and rounded loss: every row anew, in an order that the rows alone decide (section 2)."""
     many = loss_name not in TWO_VALUED
-    edges = _edges(top) if many else [0.0, 0.0, top]
+    edges = _edges(top, _bins_for(sum(map(len, known.cells)))) if many else [0.0, 0.0, top]
     cells: dict[tuple[int, int], dict[int, int]] = {}
     for s, row in enumerate(known.cells):
         for y, bins in enumerate(row):
@@ -220,10 +220,18 @@ def recount(
     return counts
 
 
+def _bins_for(cells: int) -> int:
+    """Return the number of the fixed bins of each cell: it follows from the number of cells, not from the rows."""
+    bins = BINS
+    while bins > LEAST_BINS and bins * cells > MOST_BINS:
+        bins //= 2
+    return bins
+
+
 @lru_cache(maxsize=1)
-def _edges(top: float) -> list[float]:
+def _edges(top: float, bins: int) -> list[float]:
     """Return the edges of the fixed bins."""
-    return [0.0, *(top * (1.0 - (1.0 - b / BINS) * (1.0 - b / BINS)) for b in range(1, BINS)), top]
+    return [0.0, *(top * (1.0 - (1.0 - b / bins) * (1.0 - b / bins)) for b in range(1, bins)), top]
 
 
 def _bin(edges: list[float], low: float, high: float, share: float) -> int:
@@ -233,11 +241,11 @@ def _bin(edges: list[float], low: float, high: float, share: float) -> int:
     end of the bin below. What is a bin must be one of the fixed ones: if those who have seen the rows could choose
     bins, the rows would not speak of P.
     """
-    allowed = EDGE_ROUNDING * edges[-1]
-    number = min(bisect_right(edges, low if low == high else low + allowed), BINS) - 1
+    allowed, last = EDGE_ROUNDING * edges[-1], len(edges) - 2
+    number = min(bisect_right(edges, low if low == high else low + allowed), last + 1) - 1
     if low < high and not (abs(edges[number] - low) <= allowed and abs(edges[number + 1] - high) <= allowed):
         raise RefusedError("the bins of the losses are not the fixed ones, so the rows do not speak of P")
-    return number + 1 if low < high and share == 1 and number < BINS - 1 else number
+    return number + 1 if low < high and share == 1 and number < last else number
 
 
 def _edge(edges: list[float], number: int, *, lower: bool) -> float:
@@ -327,7 +335,8 @@ def _check_hoeffding(sample: _Sample) -> list[str]:
     what = "mean loss" if only_means else "mean and variance of the loss"
     return [
         f"the confidence region 'hoeffding' at confidence {sample.confidence!r}: limits of mass and {what} in "
-        f"{len(rows)} cells, recomputed from {sum(rows)} rows"
+        f"{len(rows)} cells, recomputed from {sum(rows)} rows",
+        "not the usual region (sphere): it is valid only if it was chosen without looking at the rows",
     ]
 
 

@@ -16,7 +16,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 #: Limits on what is read at all.
-MOST_CHARACTERS = 32_000_000
+MOST_BYTES = 32_000_000
 MOST_DEPTH = 12
 
 #: Parts of a name, and characters of each: names are repeated in what is said of them.
@@ -67,8 +67,9 @@ def canonical(value: Any) -> str:
 
 def parse(text: str | bytes) -> Any:
     """Return the value of a JSON text."""
-    if len(text) > MOST_CHARACTERS:
-        raise MalformedError(f"the document has {len(text)} characters; at most {MOST_CHARACTERS} are read")
+    size = len(text) if isinstance(text, bytes) or text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    if size > MOST_BYTES:
+        raise MalformedError(f"the document has {size} bytes; at most {MOST_BYTES} are read")
     try:
         text = text.decode("utf-8") if isinstance(text, bytes) else text
     except UnicodeDecodeError as error:

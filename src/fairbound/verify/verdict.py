@@ -24,11 +24,11 @@ from fairbound.verify.balls import PRECISION, RefusedError, float_above, largest
 from fairbound.verify.document import Answer, Document, Objective, Proof, Question, Tilted
 from fairbound.verify.leaves import excesses
 from fairbound.verify.metric import combined, describe_objective, made_of, missing_reasons
-from fairbound.verify.reading import read_document
+from fairbound.verify.reading import parsed_object, read_document
 from fairbound.verify.remarks import remarks
 from fairbound.verify.sampling import CheckedSurrogate, checked_surrogate
 from fairbound.verify.statement import LEEWAY, Statement
-from fairbound.verify.strict import MalformedError, canonical, parse
+from fairbound.verify.strict import MalformedError, canonical
 from fairbound.verify.witness import witness_value
 from fairbound.verify.work import MOST_WORK, PATIENT_WORK, seconds, work_of
 
@@ -117,7 +117,7 @@ def verify(document: str | bytes | dict[str, Any], *, patient: bool = False) -> 
     <Verdict.NOT_PROVED: 'not proved'>
     """
     try:
-        parsed = parse(document) if isinstance(document, str | bytes) else document
+        parsed = parsed_object(document)
         found = read_document(parsed)
     except MalformedError as error:
         return Verification(Verdict.NOT_A_CERTIFICATE, (str(error),))
@@ -225,8 +225,7 @@ def _check_answer(
 ) -> None:
     """Check the proof and the witness of one statement at one radius; ``posed`` is that statement, times a factor.
 
-    Of two groups a ratio of at least t is proved if the largest ``t mean_a - mean_b`` is not positive; and it is
-    attained if, with the attained ratio for t, that is zero.
+    Of two groups a ratio of at least t is proved if the largest ``t mean_a - mean_b`` is not positive.
     """
     ratio = objective is not None and objective.ratio
     statement: Statement | None = None
@@ -241,11 +240,8 @@ def _check_answer(
         return
     with found:
         if ratio or statement is None:
-            statement = posed(answer.attained if ratio else 1.0)
-        # That a ratio is at most one needs no witness: of two groups one has the smaller mean.
-        attained = answer.attained if not ratio else None if answer.attained >= 1 else 0.0
-        value = witness_value(statement, answer.witness, attained)
-        found.value = answer.attained if ratio else value
+            statement = posed(1.0)
+        found.value = witness_value(statement, answer.witness, answer.attained)
         of = "loss" if objective is None else "means"
         found.checks.append(f"the worst-case distribution: {_condition(question)}, limits, distance and {of}")
     above, below = (answer.attained, answer.bound) if ratio else (answer.bound, answer.attained)

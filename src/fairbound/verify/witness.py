@@ -25,11 +25,15 @@ COSTS: dict[str, Callable[[arb, arb], arb]] = {
 }
 
 
-def witness_value(statement: Statement, witness: Witness, attained: float | None) -> float:
-    """Check that the witness is in question and attains what is claimed; return its value, rounded down."""
+def witness_value(statement: Statement, witness: Witness, attained: float) -> float:
+    """Check that the witness is in question and attains what is claimed; return its value, rounded down.
+
+    Of a ratio, which is bounded from below, the claimed value is returned.
+    """
     masses = _products(statement, witness) if witness.mass is None else _table(statement, witness, witness.mass)
     counted = _counted(statement, masses)
-    cost, distance, stray, value = COSTS[statement.divergence], arb(0), arb(0), arb(0)
+    cost, distance, stray = COSTS[statement.divergence], arb(0), arb(0)
+    added, subtracted = arb(0), arb(0)
     for place, cell in statement.cells.items():
         s, y = place
         inside, unseen = witness.reweighting[s][y], witness.unseen[s][y]
@@ -37,7 +41,7 @@ def witness_value(statement: Statement, witness: Witness, attained: float | None
             raise RefusedError(f"the witness puts mass outside the observed losses of cell {place}")
         if len(inside) < len(cell.lower) or any(inside[len(cell.lower) :]):
             raise RefusedError(f"the witness does not fit the losses of cell {place}")
-        whole = total(map(arb, inside)) + arb(unseen)
+        whole, value = total(map(arb, inside)) + arb(unseen), arb(0)
         if not whole > 0:
             raise RefusedError(f"the witness says nothing of cell {place}")
         for (p, v), share in zip(cell.lower, inside, strict=False):
@@ -47,9 +51,13 @@ def witness_value(statement: Statement, witness: Witness, attained: float | None
                 continue
             q = arb(share) / whole
             distance += cost(p, masses[place] * q)
-            value += counted[place] * q * v
+            value += q * v
         stray += masses[place] * arb(unseen) / whole
-        value += counted[place] * arb(unseen) / whole * cell.ceiling
+        value += arb(unseen) / whole * cell.ceiling
+        if statement.sign(s, y) < 0:
+            subtracted -= counted[place] * value
+        else:
+            added += counted[place] * value
     if not statement.escapes and not stray.is_zero():
         raise RefusedError("the witness is outside every ball: it has mass where P has none")
     if statement.divergence == "total_variation":
@@ -58,13 +66,25 @@ def witness_value(statement: Statement, witness: Witness, attained: float | None
     if not distance <= radius:
         excess = float((distance - radius).upper())
         raise RefusedError(f"the witness is outside the ball: its distance exceeds the radius by {excess:.3g}")
-    least, most = (arb(attained or 0) + arb(off) * statement.scale for off in (-LEEWAY, UNDERSTATED))
-    if attained is not None and not (value >= least and value <= most):
-        word = "not" if value >= least else "less than"
+    return _compared(statement, added, subtracted, attained)
+
+
+def _compared(statement: Statement, added: arb, subtracted: arb, attained: float) -> float:
+    """Refuse an attained value that is not the witness's: of a ratio relative to the mean that it divides by."""
+    ratio = statement.objective is not None and statement.objective.ratio
+    if ratio and attained >= 1:  # needs no witness: of two groups one has the smaller mean
+        return attained
+    if ratio and not added > 0:
+        raise RefusedError("the witness has no mean to divide by")
+    value, scale = (subtracted / added, arb(1)) if ratio else (added - subtracted, statement.scale)
+    better = value - arb(attained) if ratio else arb(attained) - value  # than what is said to be attained
+    short = better <= arb(LEEWAY) * scale
+    if not (short and better >= -arb(UNDERSTATED) * scale):
+        word = "not" if short else "more than" if ratio else "less than"
         raise RefusedError(
             f"the witness's value is {float(value.mid())!r}, {word} the attained one, {attained!r}, claimed"
         )
-    return -rounded_up(-value)
+    return attained if ratio else -rounded_up(-value)
 
 
 def _products(statement: Statement, witness: Witness) -> dict[Place, arb]:

@@ -6,6 +6,8 @@ largest of what a document can make of them counts.
 
 from __future__ import annotations
 
+from typing import Any
+
 from fairbound.verify.document import Answer, Document, Knowledge, Losses, Pairwise, Proof, Statement, Tilted
 from fairbound.verify.metric import METRICS
 from fairbound.verify.names import TWO_VALUED
@@ -19,6 +21,9 @@ UNIT_SECONDS = 1e-6
 #: To begin with, for a statement at a radius; to put a cell, a bin and a coefficient of a limit into exact numbers, and
 #: to check a witness there; and to look for a comparison among the statements.
 BEGIN, CELL, BIN, LIMIT, PAIR = 50.0, 18.0, 10.0, 5.0, 12.0
+
+#: A character of a name of a group or a label: what people see of it.
+CHARACTER = 1.0
 
 #: At every corner of a piece: a cell, and an atom of it, by form and divergence.
 AT_CELL = {"T": 2.5, "F": 2.0}
@@ -52,7 +57,7 @@ def work_of(document: Document) -> float:
     points = [point for point in document.points if point.claim is not None]
     asked = METRICS.get(document.question.metric.name)
     pairs = 2 * len(population.groups) ** 2 if asked is not None and asked.pairs else 0
-    work = PAIR * pairs * len(points)
+    work = PAIR * pairs * len(points) + CHARACTER * sum(map(_length, [*population.groups, *population.labels]))
     for number, statement in enumerate(document.statements):
         inside = bins
         if statement.sampling is not None:
@@ -60,6 +65,10 @@ def work_of(document: Document) -> float:
             inside = _bins(statement.sampling.knowledge)
         work += sum(_answer(document, point.answers[number], inside) for point in points)
     return work
+
+
+def _length(name: Any) -> int:
+    return sum(len(part) for part in (name if isinstance(name, list) else [name]) if isinstance(part, str))
 
 
 def _bins(known: Knowledge) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from fairbound.wording.names import short_name
 
@@ -26,6 +26,9 @@ LOSS_WORDS = {
     "absolute": "absolute loss",
     "cross_entropy": "cross-entropy",
 }
+
+
+Unit = Literal["percent", "points", "plain"]
 
 
 class Valued(Protocol):
@@ -58,8 +61,8 @@ class Wording:
         The mean value of a cell, as the head of a column: "error rate", "mean Brier loss", "selection rate".
     mean_words
         The same in a sentence: "error rate", "mean Brier loss", "selection rate of '>50K'".
-    percent
-        Whether the mean is a share of rows, which people read in per cent.
+    unit
+        How people read it: a share of rows in per cent, a difference of shares in percentage points, else as it is.
     one, many
         What a distribution has: "loss" and "losses", "rate" and "rates".
     worst
@@ -85,7 +88,7 @@ class Wording:
     values: str = "losses"
     means: str = "mean losses"
     meaning: str = ""
-    percent: bool = False
+    unit: Unit = "plain"
 
 
 def wording(population: Valued) -> Wording:
@@ -108,7 +111,7 @@ def wording(population: Valued) -> Wording:
             values="values",
             means="selection rates",
             meaning=f"The {rate} is the share of rows that the model {counted}. Of each cell nothing else is used.",
-            percent=True,
+            unit="percent",
         )
     words = LOSS_WORDS.get(population.loss_name)
     name = words or short_name(population.loss_name)
@@ -120,7 +123,7 @@ def wording(population: Valued) -> Wording:
         axis=mean,
         column=mean,
         mean_words=mean,
-        percent=population.loss_name == ZERO_ONE,
+        unit="percent" if population.loss_name == ZERO_ONE else "plain",
     )
 
 
