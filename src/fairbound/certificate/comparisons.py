@@ -28,8 +28,8 @@ from fairbound.verify.leaves import excesses
 #: A claim is raised by so much, in tolerances, rather than that another pair is solved.
 SLACK = 0.05
 
-#: So many pairs are solved at most.
-MOST_SOLVED = 40
+#: So many pairs are solved at most; if that is not enough, and there are no more pairs than these, all are.
+MOST_SOLVED, MOST_DIRECT = 24, 400
 
 Pair = tuple[int, int]
 
@@ -55,22 +55,19 @@ class _Radius:
     bounds: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     own: float = -np.inf
 
-    def add(self, pair: Pair, answer: Answer, proof: document.Proof, bound: float) -> bool:
-        """Take what was proved of a pair; False if it says nothing of others."""
+    def add(self, pair: Pair, answer: Answer, proof: document.Proof, bound: float) -> None:
+        """Take what was proved of a pair."""
         self.solved[pair], self.proofs[pair] = answer, proof
         self.own = max(self.own, bound)
-        found = Roles.of_pair(self.laws, proof, pair, bound)
-        if found is None:
-            return False
-        self.sets.append(found)
+        self.sets += Roles.of_pair(self.laws, proof, pair, bound)
         self.bounds = np.max(_best(self.laws, self.sets), axis=0)
-        self.bounds[pair] = min(self.bounds[pair], bound)
-        return True
 
-    def worst(self) -> Pair:
-        """Return the pair of which least is proved."""
-        a, b = np.unravel_index(int(self.bounds.argmax()), self.bounds.shape)
-        return int(a), int(b)
+    def open(self, enough: float) -> Pair | None:
+        """Return the pair of which least is proved, of those that are not solved, if that is not enough."""
+        left = self.bounds.copy()
+        left[tuple(zip(*self.solved, strict=True))] = -np.inf
+        a, b = np.unravel_index(int(left.argmax()), left.shape)
+        return (int(a), int(b)) if left[a, b] > enough else None
 
     @property
     def attained(self) -> float:
@@ -111,10 +108,9 @@ class Kind:
                 self.solve(pair, [found[place] for place in places], incumbent[places])
             asked = {}
             for place, here in enumerate(found):
-                pair = here.worst()
-                enough = max(here.own, incumbent[place]) + SLACK * self.first.question.tol
-                if here.bounds[pair] > enough and pair not in here.solved:
-                    asked.setdefault(pair, []).append(place)
+                worst = here.open(max(here.own, incumbent[place]) + SLACK * self.first.question.tol)
+                if worst is not None:
+                    asked.setdefault(worst, []).append(place)
             if not asked:
                 break
         return found
@@ -163,8 +159,11 @@ def _needed(proved: Floats, claim: float) -> list[int]:
     return kept
 
 
-def settle(first: Solver, objectives: Sequence[Objective], rhos: Floats) -> list[Settled]:
-    """Settle all comparisons at feasible radii. Rare labels come first: few rows are moved most easily."""
+def settle(first: Solver, objectives: Sequence[Objective], rhos: Floats) -> list[Settled] | None:
+    """Settle all comparisons at feasible radii; None if to solve one after the other is better.
+
+    Rare labels come first: few rows are moved most easily.
+    """
     mass = first.population.mass
     kinds = [Kind(first, every) for every in dict.fromkeys(one.every for one in objectives)]
     kinds.sort(key=lambda kind: 0.0 if kind.every.label is None else float(mass[:, kind.every.label].min()))
@@ -173,6 +172,10 @@ def settle(first: Solver, objectives: Sequence[Objective], rhos: Floats) -> list
         found.append(kind.settle(rhos, incumbent))
         incumbent = np.maximum(incumbent, [here.attained for here in found[-1]])
     claims = [max(max(own.own, float(own.bounds.max())) for own in here) for here in zip(*found, strict=True)]
+    if len(objectives) <= MOST_DIRECT and (np.array(claims) - incumbent).max() > first.question.tol:
+        best = [max(one[place].own for one in found) for place in range(len(rhos))]
+        if (np.array(claims) - best).max() > first.question.tol:
+            return None
     shown = {
         (number, max(here.solved, key=lambda pair: here.solved[pair].witness.loss))
         for place in range(len(rhos))

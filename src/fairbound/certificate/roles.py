@@ -1,14 +1,14 @@
 """Multipliers for all pairs of groups at once, made of those of one pair (docs/specification.md, "Form P").
 
-In the proof about two groups the others only have to keep their pull below what the ball allows. So a group that does
-not count, is added or is subtracted can have multipliers of its own for each of these roles: those of the pair's group
-in that role, moved until the pull is what the pair's proof allows. What is proved of a pair is then a sum of two numbers
-(one for each label), and the multipliers of one pair prove something of every other one: often enough.
+In the proof about two groups the others only have to keep their pull below what the ball allows. So a group can have
+multipliers of its own for each of three roles: it does not count, is added, or is subtracted. They are those of the
+pair's group in that role, moved until the pull is what the pair's proof allows. What is proved of a pair is then a sum
+of two numbers for each label, and the multipliers of one pair prove something of every other one: often enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -102,11 +102,11 @@ class Roles:
     label_mu: Floats
 
     @classmethod
-    def of_pair(cls, laws: Laws, proof: document.Proof, pair: tuple[int, int], claim: float) -> Roles | None:
-        """Return what the proof of a claim about one pair gives to all; None if it is of another form."""
+    def of_pair(cls, laws: Laws, proof: document.Proof, pair: tuple[int, int], claim: float) -> list[Roles]:
+        """Return sets that the proof of a claim about one pair gives to all; none if it is of another form."""
         leaves = [leaf for leaf in proof.leaves if isinstance(leaf, document.Fractional)]
         if proof.axis != "part" or len(leaves) < len(proof.leaves):
-            return None
+            return []
         zeta = np.array([leaf.zeta for leaf in leaves])
         slope = np.array([leaf.slope or np.zeros(zeta.shape[1:]) for leaf in leaves])
         ends = np.array(_corners(proof))
@@ -124,8 +124,8 @@ class Roles:
         found = own._spread(laws, *pair)
         for _ in range(CUTS if ends.shape[1] > 1 else 0):
             # What is enough for the pair on a wide piece need not be for others: tangents are better on narrow ones.
-            worst = found.bounds(laws).max(axis=(1, 2))
-            wide = np.abs(np.diff(found.ends[..., 0], axis=1))[:, 0] > WIDE
+            worst = np.min([one.bounds(laws) for one in found], axis=0).max(axis=(1, 2))
+            wide = np.abs(np.diff(own.ends[..., 0], axis=1))[:, 0] > WIDE
             wrong = wide & (worst > claim)
             if not wrong.any():
                 break
@@ -143,7 +143,7 @@ class Roles:
         centre = [self.centre[~chosen], *(half[chosen].mean(axis=1) for half in halves)]
         return replace(self, **rest, ends=np.concatenate(ends), centre=np.concatenate(centre))
 
-    def _spread(self, laws: Laws, a: int, b: int) -> Roles:
+    def _spread(self, laws: Laws, a: int, b: int) -> list[Roles]:
         """Give every group multipliers in every role; those of a added, b subtracted and all others stay."""
         theta = self._theta(laws)[:, :, 0]  # (L, m, S, C), alike for all roles
         x = np.maximum(self.ends, SMALL * self.ends.max(axis=1, keepdims=True))[..., laws.part]  # (L, m, C)
@@ -157,18 +157,12 @@ class Roles:
         free = _released(laws, theta, x, cap, (a, b))
         roles = [free]
         for number, group in ((1, a), (2, b)):
-            moved = _moved(laws, number, free, theta[:, :, group] - free[:, :, group], x, cap)
-            moved[:, :, group] = theta[:, :, group]
-            roles.append(moved)
+            role_theta = _moved(laws, number, free, theta[:, :, group] - free[:, :, group], x, cap)
+            role_theta[:, :, group] = theta[:, :, group]
+            roles.append(role_theta)
         found = np.maximum(np.stack(roles, axis=2), laws.ceiling)
         moved = replace(self, **self._lines(laws, found))._raised(laws, cap)
-        if found.shape[1] == 1:
-            return moved
-        worst = moved.bounds(laws).max(axis=(1, 2))
-        lifted = moved._lifted(laws)._raised(laws, cap)
-        better = (lifted.bounds(laws).max(axis=(1, 2)) < worst)[:, None, None, None]
-        both = (np.where(better, getattr(lifted, n), getattr(moved, n)) for n in ("zeta", "slope"))
-        return replace(moved, **dict(zip(("zeta", "slope"), both, strict=True)))
+        return [moved] if found.shape[1] == 1 else [moved, moved._lifted(laws)._raised(laws, cap)]
 
     def _lifted(self, laws: Laws) -> Roles:
         """Give all groups in all roles the multipliers of those that do not count, at least the ceilings.
@@ -178,7 +172,8 @@ class Roles:
         zeta, slope = (np.repeat(part[:, :1], 3, axis=1) for part in (self.zeta, self.slope))
         free = replace(self, zeta=zeta, slope=slope)
         short = (laws.ceiling - free._theta(laws)).max(axis=1)
-        return replace(free, zeta=zeta + np.maximum(short, 0.0))
+        hair = HAIR * (np.abs(zeta) + np.abs(slope))
+        return replace(free, zeta=zeta + np.maximum(short, 0.0) + hair)
 
     def _raised(self, laws: Laws, cap: Floats) -> Roles:
         """Raise multipliers whose pull is too much: between the corners of wide pieces tangents count."""
@@ -215,9 +210,7 @@ class Roles:
 
     def _pull(self, laws: Laws) -> Floats:
         """Return what the terms of each group add up to at most, (L, m, 3, S)."""
-        x, mid = (
-            part[..., laws.part][:, :, None, None, :, None] for part in (self.ends, self.centre[:, None])
-        )
+        x, mid = (part[..., laws.part][:, :, None, None, :, None] for part in (self.ends, self.centre[:, None]))
         c, d = self.zeta[:, None, ..., None] - laws.value, self.slope[:, None, ..., None]
         worst: Floats | None = None
         apart = laws.tolerance > 0 and len(laws.parts) > 1
@@ -253,9 +246,7 @@ class Roles:
             neither, plus, minus = np.moveaxis(theta, 2, 0)
             start = neither.sum(axis=2) - self.ends[..., laws.part] * self.omega[:, None]
             added, taken = start[..., None, :] + plus - neither, minus - neither
-            levels = [
-                (added[..., :, None, here] + taken[..., None, :, here]).max(axis=-1) for here in laws.parts
-            ]
+            levels = [(added[..., :, None, here] + taken[..., None, :, here]).max(axis=-1) for here in laws.parts]
             return np.sum(levels, axis=0)
         apart = _together(np.sum([theta[..., here].max(axis=-1) for here in laws.parts], axis=0))
         if not self.nu.size or len(laws.parts) > 1:
@@ -276,12 +267,15 @@ class Roles:
 
     def written(self, piece: int) -> document.Shared:
         """Return the multipliers on a piece as documents have them."""
-        slopes: list[list[list[float]] | None] = [
-            one.tolist() if one.any() else None for one in self.slope[piece]
-        ]
+        neither, plus, minus = self.zeta[piece].tolist()
+        slopes = [one.tolist() if one.any() else None for one in self.slope[piece]]
         return document.Shared(
-            *self.zeta[piece].tolist(),
-            *slopes,
+            zeta=neither,
+            plus=plus,
+            minus=minus,
+            slope=slopes[0],
+            plus_slope=slopes[1],
+            minus_slope=slopes[2],
             centre=self.centre[piece].tolist(),
             omega=self.omega[piece].tolist(),
             lam=float(self.lam[piece]),
@@ -417,7 +411,7 @@ def _tree(cuts: list[float], low: int, high: int) -> list[document.Split | None]
     return [[0.0, 1.0, place], *_tree(cuts, low, middle), *_tree(cuts, middle, high)]
 
 
-def cuts_of(found: list[Roles]) -> Floats:
+def cuts_of(found: Sequence[Roles]) -> Floats:
     """Return the ends of the pieces of all sets together; none where nothing is searched."""
     if found[0].ends.shape[2] == 1:
         return np.zeros(0)

@@ -85,8 +85,8 @@ class MetricStatements:
         pairs = about.plus is not None and about.minus is not None and len(population.groups) > FEW_GROUPS
         return pairs and not (about.ratio or self.sampled) and self.divergence is HELLINGER
 
-    def _settled(self, rhos: Floats) -> list[Settled]:
-        return settle(self.parts[0], self.chosen.objectives, rhos)
+    def _settled(self, rhos: Floats) -> list[Settled] | None:
+        return settle(self.parts[0], self.chosen.objectives, rhos) if self.shared else None
 
     def answers(self, rhos: Floats, target: float | None = None) -> list[tuple[Answer, ...]]:
         """Solve for feasible radii: the objectives of one kind together.
@@ -125,7 +125,8 @@ class MetricStatements:
 
     def certificates(self, rhos: Floats) -> list[Certificate]:
         """Certify at feasible radii."""
-        if self.shared:
+        settled = self._settled(rhos)
+        if settled is not None:
             return [
                 combined(
                     [dressed(part, rho, answer) for part, answer in one.shown],
@@ -135,7 +136,7 @@ class MetricStatements:
                     bound=one.bound,
                     supporting=one.supporting,
                 )
-                for rho, one in zip(rhos.tolist(), self._settled(rhos), strict=True)
+                for rho, one in zip(rhos.tolist(), settled, strict=True)
             ]
         return [
             combined(
@@ -149,8 +150,9 @@ class MetricStatements:
 
     def bounds(self, rhos: Floats, target: float | None = None) -> Floats:
         """Return what is proved at feasible radii, some of it only as closely as a target needs."""
-        if self.shared:
-            return np.array([one.bound for one in self._settled(rhos)])
+        settled = self._settled(rhos)
+        if settled is not None:
+            return np.array([one.bound for one in settled])
         bounds = np.array([[one.bound for one in answer] for answer in self.answers(rhos, target)])
         return bounds.min(axis=1) if self.lower else bounds.max(axis=1)
 

@@ -1,4 +1,6 @@
-"""What the multipliers of a piece prove: one inequality, two forms (docs/specification.md).
+"""What the multipliers of a piece prove: one inequality, two forms and one of them for all pairs of groups at once.
+
+It is proved in docs/specification.md:
 
     value <= sum_i m_i eta_i + lam (radius - offset) + sum_i p_i E_i[ g(u - eta_i) ],   eta_i >= ceiling_i - lam f'(inf)
 
