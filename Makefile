@@ -12,7 +12,7 @@ demo: $(VENV)/.installed
 test: lint
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
 
-test-all: lint $(VENV)/.installed-release
+test-all: lint $(VENV)/.installed-release $(VENV)/.installed-engines
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.installed-test
@@ -49,6 +49,10 @@ $(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.installed-bench: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable . --group bench
+	@touch $@
+
+$(VENV)/.installed-engines: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable . --group engines
 	@touch $@
 
 $(VENV)/.installed-release: pyproject.toml | $(VENV)/bin/python

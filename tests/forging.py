@@ -32,7 +32,7 @@ from fairbound import (
     verify,
 )
 from fairbound.certificate.curve import read_result
-from fairbound.certificate.document import digest, plain, read_name, read_population
+from fairbound.certificate.document import digest, plain, read_population
 from fairbound.certificate.statements import certificates, dressed
 from fairbound.problem import metrics
 from fairbound.problem.objective import Objective
@@ -44,6 +44,7 @@ from fairbound.verify.reading import read_document
 from fairbound.verify.sampling import checked_surrogate
 from fairbound.verify.statement import Statement
 from fairbound.verify.strict import MalformedError
+from fairbound.wording.names import read_name
 from tests.metric_oracles import METRICS
 from tests.metric_problems import named
 from tests.problems import E, P, radius, random_population, solver

@@ -37,6 +37,7 @@ PUBLIC = [
     "Sphere",
     "Status",
     "Surrogate",
+    "Tally",
     "ThresholdError",
     "Verdict",
     "Verification",

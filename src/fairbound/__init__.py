@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time a name is i
     from fairbound.data.losses import LOSSES, Loss
     from fairbound.data.population import Population
     from fairbound.data.predicted import Predicted
+    from fairbound.data.tally import Tally
     from fairbound.errors import InfeasibleError, InputError, SmallCellWarning, ThresholdError
     from fairbound.reporting.report import Report, report
     from fairbound.sampling.region import REGIONS, Hoeffding, Region, Sphere, Surrogate
@@ -34,6 +35,7 @@ _HOMES = {
     "data.losses": ("LOSSES", "Loss"),
     "data.population": ("Population",),
     "data.predicted": ("Predicted",),
+    "data.tally": ("Tally",),
     "errors": ("InfeasibleError", "InputError", "SmallCellWarning", "ThresholdError"),
     "reporting.report": ("Report", "report"),
     "sampling.region": ("REGIONS", "Hoeffding", "Region", "Sphere", "Surrogate"),
@@ -63,6 +65,7 @@ __all__ = [
     "Sphere",
     "Status",
     "Surrogate",
+    "Tally",
     "ThresholdError",
     "Verdict",
     "Verification",

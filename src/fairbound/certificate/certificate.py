@@ -14,14 +14,12 @@ from fairbound.certificate.continuous import proved_at
 from fairbound.certificate.document import (
     digest,
     read_limits,
-    read_name,
     read_objective,
     read_population,
     read_sampling,
     read_witness,
     to_json,
     write_limits,
-    write_name,
     write_objective,
     write_population,
     write_sampling,
@@ -44,6 +42,7 @@ from fairbound.verify.strict import MalformedError
 from fairbound.version import __version__
 from fairbound.wording.confidence import with_probability
 from fairbound.wording.digits import Digits, radius_down
+from fairbound.wording.names import read_name, write_name
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
 from fairbound.wording.overview import change_rows
 from fairbound.wording.vocabulary import Wording

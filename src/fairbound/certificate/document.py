@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Hashable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -25,6 +24,7 @@ from fairbound.sampling.region import Surrogate, region_sentences
 from fairbound.solve.witness import Witness
 from fairbound.verify import document as written
 from fairbound.verify.strict import canonical
+from fairbound.wording.names import read_name, write_name
 
 
 def to_json(document: written.Document) -> str:
@@ -44,18 +44,6 @@ def plain(value: Any) -> Any:
 def digest(population: written.Population) -> str:
     """Return the digest of a population's statistics."""
     return "sha256:" + hashlib.sha256(canonical(plain(population)).encode()).hexdigest()
-
-
-def write_name(name: Hashable) -> Any:
-    """Names stay what they are where JSON can say it; tuples become lists, anything else its text."""
-    if isinstance(name, tuple):
-        return [part if isinstance(part, str | bool | int | float) else str(part) for part in name]
-    return name if isinstance(name, str | bool | int | float) else str(name)
-
-
-def read_name(name: Any) -> Hashable:
-    """Read a name back."""
-    return tuple(name) if isinstance(name, list) else name
 
 
 def write_population(population: Population) -> written.Population:

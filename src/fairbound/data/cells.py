@@ -163,17 +163,23 @@ def encode(name: str, values: Any) -> Categories:
     except TypeError as error:
         message = f"{argument(name)} holds what cannot be told apart ({error}); give groups and labels plain names"
         raise InputError(message) from error
-    known = np.array([not is_missing(value) for value in distinct], dtype=bool)
     codes = codes.astype(np.int64, copy=False)
+    known = np.array([not is_missing(value) for value in distinct], dtype=bool)
     absent = codes < 0 if known.all() else (codes < 0) | ~known[codes]
     if absent.any():
         raise _gap(name, int(np.argmax(absent)))
-    if declared is None:
-        order = number_names(distinct)
-        return Categories(order.names, order.codes[codes])
-    used = np.bincount(codes, minlength=len(distinct)) > 0
-    names = tuple(value for value, some in zip(distinct, used, strict=True) if some)
-    return Categories(names, codes if used.all() else (np.cumsum(used) - 1)[codes])
+    return number_codes(distinct, codes, distinct if declared is not None else None)
+
+
+def number_codes(names: Sequence[Hashable], codes: Integers, declared: Iterable[Hashable] | None = None) -> Categories:
+    """Number the names that occur, in the declared order or sorted; the codes are places among the names."""
+    used = np.flatnonzero(np.bincount(codes, minlength=len(names)))
+    order = number_names([names[place] for place in used.tolist()], declared)
+    if order.codes.tolist() == used.tolist() == [*range(len(names))]:
+        return Categories(order.names, codes)
+    place = np.zeros(len(names), dtype=np.int64)
+    place[used] = order.codes
+    return Categories(order.names, place[codes])
 
 
 def number_names(values: Sequence[Hashable], declared: Iterable[Hashable] | None = None) -> Categories:

@@ -8,12 +8,19 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from fairbound.arithmetic.arrays import Floats
-from fairbound.data.cells import Categories, at_least_two, encode, intersect, is_missing, number_names, numbers
+from fairbound.arithmetic.arrays import Floats, Integers
+from fairbound.data.cells import (
+    Categories,
+    encode,
+    is_missing,
+    number_codes,
+    number_names,
+    numbers,
+)
 from fairbound.data.columns import Columns
 from fairbound.data.counted import Rows, check_finite
 from fairbound.data.frame_values import check_sums, check_values, count_rows, without_missing
-from fairbound.data.predictions import aligned, by_label
+from fairbound.data.predictions import by_label
 from fairbound.errors import InputError
 
 
@@ -24,15 +31,13 @@ def read_collected(frame: nw.DataFrame[Any], columns: Columns) -> Rows:
         frame = without_missing(frame, columns)
     check_values(frame, columns, only_numbers=True)
     named = {name: _encoded(frame, columns, name) for name in columns.keys}
-    labels = named[columns.label]
-    at_least_two(f"column {columns.label!r}", "label", labels)
-    groups = intersect([named[name] for name in columns.groups])
-    at_least_two(f"column {' and '.join(map(repr, columns.groups))}", "group", groups)
+    labels = columns.number_labels(named[columns.label])
+    groups = columns.number_groups([named[name] for name in columns.groups])
     if columns.prediction is None:
         values: Floats | Categories = _losses(frame, columns, labels)
     else:
         predicted = named[columns.prediction]
-        values = aligned(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", predicted)
+        values = columns.align(labels, predicted)
     weight = None if columns.weight is None else _numbers(frame, columns.weight)
     return Rows(values, labels, groups, weight, before - len(frame))
 
@@ -44,7 +49,7 @@ def declared_order(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> I
 
 
 def _encoded(frame: nw.DataFrame[Any], columns: Columns, name: str) -> Categories:
-    """Number the values of a column; what has no value is seen among the distinct ones, which are few."""
+    """Number the values of a column; what has no value is looked for only where there is a sign of it."""
     try:
         found = _numbered(frame, name)
     except InputError:
@@ -56,19 +61,37 @@ def _encoded(frame: nw.DataFrame[Any], columns: Columns, name: str) -> Categorie
 
 
 def _numbered(frame: nw.DataFrame[Any], name: str) -> Categories:
-    """Number the values of a column; the library finds the distinct ones, which is far faster for text."""
+    """Number the values of a column; the library finds the distinct ones, or has found them already."""
     series = frame[name]
     if frame.implementation.is_pandas_like():  # categories in their order, text, or any objects
         return encode(f"column {name!r}", series.to_native())
-    declared = declared_order(frame, name)
-    if series.dtype in (nw.Categorical, nw.Enum):
-        series = series.cast(nw.String)
-    if not (series.dtype.is_integer() or series.dtype in (nw.String, nw.Boolean)):
-        return number_names(series.to_list(), declared)
-    distinct: list[Hashable] = series.unique().to_list()
-    order = number_names(distinct, declared if None not in distinct else None)
-    codes = series.replace_strict(distinct, order.codes.tolist(), return_dtype=nw.Int64)
-    return Categories(order.names, np.asarray(codes.to_numpy(), dtype=np.int64))
+    if series.null_count():
+        return number_names([None])
+    if series.dtype in (nw.String, nw.Categorical, nw.Enum):
+        by_library = _arrow_codes if frame.implementation.is_pyarrow() else _polars_codes
+        return number_codes(*by_library(series), declared_order(frame, name))
+    if series.dtype.is_integer() or series.dtype == nw.Boolean:
+        return encode(f"column {name!r}", series.to_numpy())
+    return number_names(series.to_list())
+
+
+def _arrow_codes(series: nw.Series[Any]) -> tuple[list[Hashable], Integers]:
+    """Return the distinct texts of a column of PyArrow, and the place of each row's text among them."""
+    chunks = series.to_native().dictionary_encode().unify_dictionaries().chunks
+    codes = [np.asarray(chunk.indices, dtype=np.int64) for chunk in chunks]
+    return chunks[0].dictionary.to_pylist() if chunks else [], np.concatenate([*codes, np.zeros(0, dtype=np.int64)])
+
+
+def _polars_codes(series: nw.Series[Any]) -> tuple[list[Hashable], Integers]:
+    """Do the same for Polars, whose categories have numbers that need not be small."""
+    distinct = series.unique()
+    texts: list[Hashable] = distinct.cast(nw.String).to_list()
+    if series.dtype == nw.String:
+        places = series.replace_strict(texts, [*range(len(texts))], return_dtype=nw.Int64)
+        return texts, np.asarray(places.to_numpy(), dtype=np.int64)
+    text = dict(zip(distinct.to_native().to_physical().to_list(), texts, strict=True))
+    found = encode("categories", series.to_native().to_physical().to_numpy())
+    return [text[number] for number in found.names], found.codes
 
 
 def _numbers(frame: nw.DataFrame[Any], name: str) -> Floats:

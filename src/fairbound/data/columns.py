@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from fairbound.data.cells import Categories, at_least_two, check_names, declare, intersect
 from fairbound.data.counted import read_ceiling
 from fairbound.data.losses import LOSSES, ZERO_ONE, Loss, RowLosses, find_loss
+from fairbound.data.predictions import aligned
 from fairbound.errors import InputError, argument, either, given, listed
 
 Missing = Literal["refuse", "drop"]
@@ -21,7 +23,8 @@ class Columns:
     """The roles of the columns, and the loss to take.
 
     ``probability`` maps labels to columns; where the labels are not yet known, places in their order stand for them
-    and ``by_place`` is true.
+    and ``by_place`` is true. ``all_groups`` and ``all_labels`` are those that there are, if the user named them. A
+    ``shard`` is a part of the rows: it may have fewer groups and labels than there are.
     """
 
     label: str
@@ -37,6 +40,9 @@ class Columns:
     ceiling: float
     loss_name: str
     missing: Missing
+    all_groups: tuple[Hashable, ...] | None = None
+    all_labels: tuple[Hashable, ...] | None = None
+    shard: bool = False
 
     @property
     def row_losses(self) -> RowLosses | None:
@@ -57,6 +63,24 @@ class Columns:
     def names(self) -> tuple[str, ...]:
         """All columns that are used, each once."""
         return _once(*self.keys, *self.numeric)
+
+    def number_labels(self, found: Categories) -> Categories:
+        """Number the labels as the user declared them, if so; two are needed."""
+        labels = declare("labels", found, self.all_labels)
+        if not self.shard:
+            at_least_two(f"column {self.label!r}", "label", labels)
+        return labels
+
+    def number_groups(self, found: Sequence[Categories]) -> Categories:
+        """Number the groups, named by tuples if there are several columns, and do the same."""
+        groups = declare("groups", intersect(found), self.all_groups)
+        if not self.shard:
+            at_least_two(f"column {' and '.join(map(repr, self.groups))}", "group", groups)
+        return groups
+
+    def align(self, labels: Categories, predicted: Categories) -> Categories:
+        """Number predicted labels as the true ones are, and after them those that are only predicted."""
+        return aligned(f"column {self.label!r}", labels, f"column {self.prediction!r}", predicted, some=self.shard)
 
     def named(self, labels: Sequence[Hashable]) -> dict[Hashable, str]:
         """Return the column of each label; with two labels one column may be missing: it is the complement."""
@@ -96,6 +120,9 @@ def read_columns(
     clip: float | None,
     ceiling: float | None,
     missing: object,
+    all_groups: object = None,
+    all_labels: object = None,
+    shard: bool = False,
 ) -> Columns:
     """Validate everything but the frame itself."""
     ways = {"prediction": prediction, "probability": probability, "loss": loss}
@@ -154,6 +181,9 @@ def read_columns(
         ceiling=clipped.ceiling if clipped is not None else read_ceiling(1.0 if ceiling is None else ceiling),
         loss_name=measure.name if measure is not None else str(loss_name or loss),
         missing=missing,
+        all_groups=None if all_groups is None else _all("groups", all_groups),
+        all_labels=None if all_labels is None else _all("labels", all_labels),
+        shard=shard,
     )
 
 
@@ -172,6 +202,12 @@ def check_known(columns: Columns, present: Iterable[str]) -> None:
 
 def _once(*names: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def _all(name: str, names: Any) -> tuple[Hashable, ...]:
+    """Return all groups or labels there are; groups of several columns may be given as lists."""
+    several = isinstance(names, list | tuple)
+    return check_names(name, [tuple(one) if isinstance(one, list) else one for one in names] if several else names)
 
 
 def _one(name: str, value: object) -> str:

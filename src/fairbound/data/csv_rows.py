@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
-from fairbound.data.cells import Categories, at_least_two, intersect, number_names
+from fairbound.data.cells import Categories, number_names
 from fairbound.data.columns import Columns
 from fairbound.data.counted import Rows, check_finite
 from fairbound.data.csv_file import CsvFile, CsvTable, typed
 from fairbound.data.frame_values import SUM_TOLERANCE, check_range
-from fairbound.data.predictions import aligned, by_label
+from fairbound.data.predictions import by_label
 from fairbound.errors import InputError, given
 
 
@@ -22,19 +22,13 @@ def read_csv(file: CsvFile, columns: Columns) -> Rows:
     table = file.read(columns)
     kept = _complete(table, columns, file.missing)
     compared = [columns.label, *([columns.prediction] if columns.prediction is not None else [])]
-    names = _named(table, kept, compared)
-    labels = names[0]
-    at_least_two(f"column {columns.label!r}", "label", labels)
-    groups = intersect([_named(table, kept, [name])[0] for name in columns.groups])
-    at_least_two(f"column {' and '.join(map(repr, columns.groups))}", "group", groups)
+    names, all_labels = _named(table, kept, compared, columns.all_labels)
+    columns, groups = _groups(table, kept, replace(columns, all_labels=all_labels))
+    labels = columns.number_labels(names[0])
     numbers = {name: values[kept] for name, values in table.numbers.items()}
     for name in columns.numeric:
         check_range(columns, name, float(numbers[name].min()), float(numbers[name].max()))
-    values = (
-        _losses(columns, numbers, labels)
-        if columns.prediction is None
-        else aligned(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", names[1])
-    )
+    values = _losses(columns, numbers, labels) if columns.prediction is None else columns.align(labels, names[1])
     weight = None if columns.weight is None else numbers[columns.weight]
     return Rows(values, labels, groups, weight, table.rows - int(kept.sum()))
 
@@ -62,18 +56,45 @@ def _complete(table: CsvTable, columns: Columns, missing: frozenset[str]) -> Boo
     return kept
 
 
-def _named(table: CsvTable, kept: Booleans, columns: Sequence[str]) -> list[Categories]:
-    """Number the names of columns that are compared with each other, in their order."""
+def _groups(table: CsvTable, kept: Booleans, columns: Columns) -> tuple[Columns, Categories]:
+    """Number the groups; what the user named has the type of the columns then."""
+    known: list[list[Hashable]] | None = None
+    if columns.all_groups is not None:
+        parts = [group if isinstance(group, tuple) else (group,) for group in columns.all_groups]
+        if all(len(part) == len(columns.groups) for part in parts):
+            known = [list(names) for names in zip(*parts, strict=True)]
+    found, typed_names = [], []
+    for place, name in enumerate(columns.groups):
+        (numbered,), names = _named(table, kept, [name], None if known is None else known[place])
+        found.append(numbered)
+        typed_names.append(names or ())
+    if known is not None:
+        groups = typed_names[0] if len(typed_names) == 1 else tuple(zip(*typed_names, strict=True))
+        columns = replace(columns, all_groups=groups)
+    return columns, columns.number_groups(found)
+
+
+def _named(
+    table: CsvTable, kept: Booleans, columns: Sequence[str], known: Sequence[Hashable] | None
+) -> tuple[list[Categories], tuple[Hashable, ...] | None]:
+    """Number the names of columns that are compared with each other, in their order.
+
+    They are compared with names that the user knows too: these get the same type if they are texts.
+    """
     places = [table.places[name][kept] for name in columns]
     used = [np.unique(place) for place in places]
-    names = typed(*([table.texts[name][i] for i in some] for name, some in zip(columns, used, strict=True)))
+    texts = [[table.texts[name][i] for i in some] for name, some in zip(columns, used, strict=True)]
+    told = [name for name in known or () if isinstance(name, str)]
+    *names, all_names = typed(*texts, told)
+    if known is not None and len(told) < len(known):
+        all_names = list(known)
     found = []
     for place, some, values in zip(places, used, names, strict=True):
         order = number_names(values)
         codes = np.zeros(int(some.max()) + 1, dtype=np.int64)
         codes[some] = order.codes
         found.append(Categories(order.names, codes[place]))
-    return found
+    return found, None if known is None else tuple(all_names)
 
 
 def _losses(columns: Columns, numbers: dict[str, Floats], labels: Categories) -> Floats:

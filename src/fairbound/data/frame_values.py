@@ -10,6 +10,7 @@ from typing import Any
 import narwhals as nw
 
 from fairbound.data.columns import Columns
+from fairbound.data.dialects import knows_nan
 from fairbound.errors import InputError, argument, either, given, shown
 
 #: How far the probabilities of a row may be from adding up to 1.
@@ -35,7 +36,8 @@ def fetch(query: nw.LazyFrame[Any] | nw.DataFrame[Any]) -> nw.DataFrame[Any]:
 def missing_in(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], name: str) -> nw.Expr:
     """Return the expression that tells where a column has no value."""
     column = nw.col(name)
-    return column.is_null() | column.is_nan() if frame.collect_schema()[name].is_float() else column.is_null()
+    some = frame.collect_schema()[name].is_float() and knows_nan(frame)
+    return column.is_null() | column.is_nan() if some else column.is_null()
 
 
 def without_missing(frame: Any, columns: Columns) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import narwhals as nw
 
+from fairbound.data.arrow_batches import collect_batches
 from fairbound.data.collected_frames import read_collected
 from fairbound.data.columns import Columns, check_known
 from fairbound.data.counted import Counted, Rows, count_cells
@@ -31,7 +32,7 @@ def read_frame(frame: Any, columns: Columns) -> Rows | nw.LazyFrame[Any]:
     """Return the rows of a frame in memory, or a lazy frame whose columns are there and can be counted."""
     if isinstance(frame, CsvFile):
         return read_csv(frame, columns)
-    opened, schema = _open(frame)
+    opened, schema = _open(frame, columns)
     check_known(columns, schema.names())
     for name in columns.keys:
         if schema[name].is_nested():
@@ -53,24 +54,24 @@ def read_frame(frame: Any, columns: Columns) -> Rows | nw.LazyFrame[Any]:
     return read_collected(opened, columns) if isinstance(opened, nw.DataFrame) else opened
 
 
-def _open(frame: Any) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], nw.Schema]:
+def _open(frame: Any, columns: Columns) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], nw.Schema]:
     """Return the frame in the words of narwhals, and the types of its columns."""
-    reading = False
+    kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
     try:
-        opened = nw.from_native(frame)
-        reading = True
-        return opened, opened.collect_schema()
-    except OSError:  # a file is not there: its own message is the best
+        known = nw.from_native(frame, pass_through=True)
+        batches = collect_batches(frame, columns) if known is frame else None
+        opened = known if batches is None else nw.from_native(batches)
+        if isinstance(opened, nw.DataFrame | nw.LazyFrame):
+            return opened, opened.collect_schema()
+    except (OSError, InputError):  # a file is not there: its own message is the best
         raise
     except Exception as error:  # libraries have errors of their own, of any type
-        kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
-        if isinstance(error, TypeError) and not reading:
-            message = (
-                f"{argument('frame')} is a {kind}, which is not a data frame; pass one of pandas, Polars, PyArrow, "
-                "DuckDB or another library that narwhals knows, or use from_predictions for arrays"
-            )
-        else:
-            reason = " ".join(str(error).split())[:400]
-            damaged = either(f"{argument('frame')} is a {kind} that cannot be read", "the file is damaged")
-            message = f"{damaged}: {reason}"
+        reason = " ".join(str(error).split())[:400]
+        damaged = either(f"{argument('frame')} is a {kind} that cannot be read", "the file is damaged")
+        message = f"{damaged}: {reason}"
         raise InputError(message) from error
+    message = (
+        f"{argument('frame')} is a {kind}, which is not a data frame; pass one of pandas, Polars, PyArrow, DuckDB or "
+        "another library that narwhals knows, or one that streams Arrow batches, or use from_predictions for arrays"
+    )
+    raise InputError(message)

@@ -19,16 +19,16 @@ import narwhals as nw
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
-from fairbound.data.cells import Categories, at_least_two, intersect, number_names
+from fairbound.data.cells import Categories, at_least_two, number_names
 from fairbound.data.collected_frames import declared_order
 from fairbound.data.columns import Columns
 from fairbound.data.counted import COLLECT, Counted
+from fairbound.data.dialects import computed, with_root
 from fairbound.data.exact_sums import Cut, careful_cut, guessed_cut
 from fairbound.data.frame_values import check_sums, check_values, count_rows, fetch, missing_in, number, without_missing
-from fairbound.data.lazy_losses import loss_expression
+from fairbound.data.lazy_losses import loss_columns, with_loss
 from fairbound.data.loss_summary import BINS, MOST_BINS, LossTable, bin_edges, bins_for, pack
 from fairbound.data.predicted import count_predicted
-from fairbound.data.predictions import aligned
 from fairbound.errors import InputError, argument
 
 Lazy = nw.LazyFrame[Any]
@@ -58,8 +58,7 @@ def count_lazy(frame: Lazy, columns: Columns) -> Counted:
     labels, groups = _names(frame, columns, found)
     if columns.prediction is not None:
         named = number_names(found["p"].to_list(), declared_order(frame, str(columns.prediction)))
-        codes = aligned(f"column {columns.label!r}", labels, f"column {columns.prediction!r}", named)
-        predicted = count_predicted(codes, labels, groups, weight)
+        predicted = count_predicted(columns.align(labels, named), labels, groups, weight)
         table = predicted.errors
     else:
         predicted, table = None, _table(found, weight, bin_edges(top, bins), groups, labels)
@@ -76,17 +75,28 @@ def count_lazy(frame: Lazy, columns: Columns) -> Counted:
     )
 
 
-def _key_expressions(columns: Columns) -> tuple[list[str], list[nw.Expr]]:
-    """Return names of our own for the columns of groups and label, and what they hold."""
-    keys = {"y": columns.label} | {f"g{i}": name for i, name in enumerate(columns.groups)}
-    return list(keys), [nw.col(name).alias(key) for key, name in keys.items()]
+def key_names(columns: Columns) -> list[str]:
+    """Return names of our own for the columns of label and groups."""
+    return ["y", *(f"g{place}" for place in range(len(columns.groups)))]
+
+
+def choose(frame: Lazy, columns: Columns, others: dict[str, nw.Expr]) -> Lazy:
+    """Return the label, the groups, the predicted label ``p`` or the ``loss``, and others, under names of our own."""
+    keys = dict(zip(key_names(columns), map(nw.col, (columns.label, *columns.groups)), strict=True))
+    if columns.loss is not None:
+        values = {"loss": number(columns.loss)}
+    elif columns.prediction is not None:
+        values = {"p": _prediction(frame, columns, columns.prediction)}
+    else:
+        values = loss_columns(columns, _named(frame, columns))
+    chosen = frame.select(*(value.alias(key) for key, value in (keys | values | others).items()))
+    return with_loss(computed(chosen), columns) if columns.probability else chosen
 
 
 def _counted(frame: Lazy, columns: Columns, cut: Cut | None) -> tuple[Found, float, int, Floats | None]:
     """Run the query; return its bins, where they end, how many there are, and their weights, if sure to be exact."""
-    names, keys = _key_expressions(columns)
-    parts = {} if cut is None else cut.parts()
-    chosen = frame.select(*keys, _value(frame, columns), *(part.alias(key) for key, part in parts.items()))
+    names = key_names(columns)
+    chosen = choose(frame, columns, {} if cut is None else cut.parts())
     if columns.prediction is not None:
         found, top, bins = _count_predictions(frame, columns, chosen, names, cut), columns.ceiling, BINS
     else:
@@ -98,24 +108,20 @@ def _counted(frame: Lazy, columns: Columns, cut: Cut | None) -> tuple[Found, flo
     return found, top, bins, cut.total(found)
 
 
-def _value(frame: Lazy, columns: Columns) -> nw.Expr:
-    """Return what the rows of a cell are told apart by: the predicted label or the loss."""
-    if columns.prediction is None:
-        loss = number(columns.loss) if columns.loss is not None else loss_expression(columns, _named(frame, columns))
-        return loss.alias("loss")
-    schema = frame.collect_schema()
-    prediction = nw.col(columns.prediction)
-    if schema[columns.prediction].is_float() and not schema[columns.label].is_float():
+def _prediction(frame: Lazy, columns: Columns, name: str) -> nw.Expr:
+    """Return the predicted label."""
+    schema, prediction = frame.collect_schema(), nw.col(name)
+    if schema[name].is_float() and not schema[columns.label].is_float():
         # One number stands for all that cannot be labels: probabilities given by mistake would be a group each.
         prediction = nw.when(prediction != prediction.floor()).then(nw.lit(0.5)).otherwise(prediction)
-    return prediction.alias("p")
+    return prediction
 
 
 def _count_predictions(frame: Lazy, columns: Columns, chosen: Lazy, names: list[str], cut: Cut | None) -> Found:
     """Count the rows of each group, label and predicted label."""
     weights = [] if cut is None else cut.aggregates()
-    found = fetch(chosen.group_by(*names, "p").agg(nw.len().alias("n"), *weights))
-    if _incomplete(found, [*names, "p"]):
+    found = fetch_counts(frame, columns, chosen.group_by(*names, "p").agg(nw.len().alias("n"), *weights))
+    if incomplete(found, [*names, "p"]):
         check_values(frame, columns)
     return found
 
@@ -132,73 +138,84 @@ def _histogram(
     if not math.isfinite(top):
         largest = fetch(chosen.select(nw.col("loss").max())).item()
         top = float(largest) if largest is not None and 0 < largest < math.inf else 1.0
-    bins, found = BINS, _bins(chosen, names, top, BINS, cut, FITTING)
+    bins, found = BINS, fetch_counts(frame, columns, _bins(chosen, names, top, BINS, cut).head(FITTING))
     cells = found if len(found) < FITTING else fetch(chosen.group_by(*names).agg(nw.len().alias("n")))
     groups, labels = len(cells.select(names[1:]).unique()), len(cells.select(names[:1]).unique())
     if (count := bins_for(max(1, groups * labels))) < bins:
-        bins, found = count, _bins(chosen, names, top, count, cut)
+        bins, found = count, fetch(_bins(chosen, names, top, count, cut))
     largest = _largest(frame, columns, names, found, top)
     if 1e-30 < largest < SPARSE * top:
         top = largest
-        found = _bins(chosen, names, top, bins, cut)
+        found = fetch(_bins(chosen, names, top, bins, cut))
     return found, top, bins
+
+
+def fetch_counts(frame: Lazy, columns: Columns, query: Lazy) -> Found:
+    """Run the query; if the engine fails, look first for values that it may have failed at."""
+    try:
+        return fetch(query)
+    except InputError:
+        check_values(frame, columns)
+        raise
 
 
 def _named(frame: Lazy, columns: Columns) -> dict[Hashable, str]:
     """Return the column of each label; the labels are looked up only if their order matters."""
     if not columns.by_place:
         return columns.probability
-    labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())
-    if not len(labels) or _incomplete(labels, ["y"]):
+    if columns.all_labels is not None:
+        return columns.named(columns.all_labels)
+    labels = _distinct(frame, columns.label)
+    if not len(labels) or incomplete(labels, ["y"]):
         check_values(frame, columns)
     found = number_names(labels["y"].to_list(), declared_order(frame, columns.label))
     at_least_two(f"column {columns.label!r}", "label", found)
     return columns.named(found.names)
 
 
-def _bins(chosen: Lazy, names: list[str], top: float, bins: int, cut: Cut | None, most: int | None = None) -> Found:
-    """Run the query. Bin k holds the losses from ``top (1 - (k/B)^2)`` to ``top (1 - ((k-1)/B)^2)``, as for arrays."""
+def _distinct(frame: Lazy, name: str) -> Found:
+    """Return the distinct values of a column. Ibis does not know ``unique`` in Polars, but it can count."""
+    return fetch(frame.select(nw.col(name).alias("y")).group_by("y").agg(nw.len().alias("n")))
+
+
+def _bins(chosen: Lazy, names: list[str], top: float, bins: int, cut: Cut | None) -> Lazy:
+    """Return the query. Bin k holds losses from ``top (1 - (k/B)^2)`` to ``top (1 - ((k-1)/B)^2)``, as for arrays."""
     scale = top / bins**2
     loss, k = nw.col("loss"), nw.col("k")
     above = loss - (top - scale * (k * k))
-    binned = _with_bin(chosen, top, bins).with_columns(above=above if cut is None else above * nw.col("w"))
-    found = binned.group_by(*names, "k").agg(
-        nw.len().alias("n"),
-        nw.col("above").sum(),
-        loss.min().alias("least"),
-        loss.max().alias("most"),
-        *([] if cut is None else cut.aggregates()),
+    binned = with_bin(chosen, top, bins).with_columns(above=above if cut is None else above * nw.col("w"))
+    return (
+        computed(binned)
+        .group_by(*names, "k")
+        .agg(
+            nw.len().alias("n"),
+            nw.col("above").sum(),
+            loss.min().alias("least"),
+            loss.max().alias("most"),
+            *([] if cut is None else cut.aggregates()),
+        )
     )
-    return fetch(found if most is None else found.head(most))
 
 
-def _with_bin(chosen: Lazy, top: float, bins: int) -> Lazy:
+def with_bin(chosen: Lazy, top: float, bins: int) -> Lazy:
     """Add the number k of the bin, whatever it is for losses above the top: these are seen in the largest loss."""
-    inverse = 1.0 / (top / bins**2)
-    if not chosen.implementation.is_duckdb():
-        return chosen.with_columns(k=((top - nw.col("loss")) * inverse).sqrt().ceil())
-    # The root of DuckDB fails for negative numbers. Narwhals tells the cases apart, which takes a tenth of the time.
-    duckdb = nw.get_native_namespace(chosen)
-    constant, call = duckdb.ConstantExpression, duckdb.FunctionExpression
-    distance = call("abs", constant(top) - duckdb.ColumnExpression("loss"))
-    k = call("ceil", call("sqrt", distance * constant(inverse)))
-    return nw.from_native(chosen.to_native().select(duckdb.StarExpression(), k.alias("k")))
+    return with_root(chosen, "k", (top - nw.col("loss")) * (1.0 / (top / bins**2)))
 
 
 def _largest(frame: Lazy, columns: Columns, names: list[str], found: Found, top: float) -> float:
     """Return the largest loss; refuse what cannot be binned, after finding out what it is."""
-    if not len(found) or _incomplete(found, [*names, "k"]):
-        _explain(frame, columns)
+    if not len(found) or incomplete(found, [*names, "k"]):
+        explain(frame, columns)
     least, most = found["least"].to_numpy(), found["most"].to_numpy()
     if not ((least >= 0) & (most <= top)).all():
-        _explain(frame, columns)
+        explain(frame, columns)
     return float(most.max())
 
 
-def _explain(frame: Lazy, columns: Columns) -> None:
+def explain(frame: Lazy, columns: Columns) -> None:
     """Say what is wrong with the values."""
     check_values(frame, columns)
-    labels = fetch(frame.select(nw.col(columns.label).alias("y")).unique())["y"].to_list()
+    labels = _distinct(frame, columns.label)["y"].to_list()
     if columns.probability:
         columns.named(number_names(labels).names)
     check_sums(frame, columns)
@@ -209,25 +226,21 @@ def _explain(frame: Lazy, columns: Columns) -> None:
     raise InputError(message)
 
 
-def _incomplete(found: Found, keys: list[str]) -> bool:
+def incomplete(found: Found, keys: list[str]) -> bool:
     """Whether a row lacks a value: engines give such rows a group of their own."""
     return any(found.select(missing_in(found, key).any() for key in keys).row(0))
 
 
 def _names(frame: Lazy, columns: Columns, found: Found) -> tuple[Categories, Categories]:
     """Number labels and groups."""
-    labels = number_names(found["y"].to_list(), declared_order(frame, columns.label))
-    at_least_two(f"column {columns.label!r}", "label", labels)
+    labels = columns.number_labels(number_names(found["y"].to_list(), declared_order(frame, columns.label)))
     if columns.probability:
         columns.named(labels.names)
-    groups = intersect(
-        [
-            number_names(found[f"g{index}"].to_list(), declared_order(frame, name))
-            for index, name in enumerate(columns.groups)
-        ]
-    )
-    at_least_two(f"column {' and '.join(map(repr, columns.groups))}", "group", groups)
-    return labels, groups
+    found_groups = [
+        number_names(found[f"g{index}"].to_list(), declared_order(frame, name))
+        for index, name in enumerate(columns.groups)
+    ]
+    return labels, columns.number_groups(found_groups)
 
 
 def _table(found: Found, weight: Floats, edges: Floats, groups: Categories, labels: Categories) -> LossTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import narwhals as nw
 
 from fairbound.data.columns import Columns
+from fairbound.data.dialects import computed, with_logarithms
 from fairbound.data.frame_values import SUM_TOLERANCE, number
 from fairbound.errors import InputError, argument
 
@@ -17,8 +19,8 @@ from fairbound.errors import InputError, argument
 INVALID = -1.0
 
 
-def loss_expression(columns: Columns, named: Mapping[Any, str]) -> nw.Expr:
-    """Return the loss of a row from its label and the probabilities in the named columns."""
+def loss_columns(columns: Columns, named: Mapping[Any, str]) -> dict[str, nw.Expr]:
+    """Return what :func:`with_loss` needs of a row, from its label and the probabilities in the named columns."""
     if not columns.built_in:
         message = (
             f"the loss {columns.loss_name!r} is a Python function, which a lazy frame's engine cannot run; collect the "
@@ -29,7 +31,7 @@ def loss_expression(columns: Columns, named: Mapping[Any, str]) -> nw.Expr:
     parts = {name: number(column) for name, column in named.items()}
     if len(parts) == 1 and columns.loss_name in QUICK and not columns.clipped:
         ((positive, p),) = parts.items()
-        return QUICK[columns.loss_name](nw.when(label == nw.lit(positive)).then(1.0 - p).otherwise(p))
+        return {"loss": QUICK[columns.loss_name](nw.when(label == nw.lit(positive)).then(1.0 - p).otherwise(p))}
     valid = functools.reduce(operator.and_, ((p >= 0.0) & (p <= 1.0) for p in parts.values()))
     if len(parts) == 1:
         ((positive, p),) = parts.items()
@@ -41,32 +43,49 @@ def loss_expression(columns: Columns, named: Mapping[Any, str]) -> nw.Expr:
             truth = nw.when(label == nw.lit(name)).then(p).otherwise(truth)
         squares = functools.reduce(operator.add, (p * p for p in parts.values()))
         valid &= (functools.reduce(operator.add, parts.values()) - 1.0).abs() <= SUM_TOLERANCE
-    loss = FORMULAS[columns.loss_name](truth, squares)
+    # Of what is no probability the engine may know no logarithm.
+    found: dict[str, nw.Expr] = {"truth": nw.when(valid).then(truth)}
+    return found | {"squares": squares} if columns.loss_name == "brier" else found
+
+
+def with_loss(frame: nw.LazyFrame[Any], columns: Columns) -> nw.LazyFrame[Any]:
+    """Add the losses to a frame that has their columns."""
+    if "loss" in frame.collect_schema().names():
+        return frame
+    frame, loss = FORMULAS[columns.loss_name](frame)
     if columns.clipped:
         loss = nw.when(loss > columns.ceiling).then(nw.lit(columns.ceiling)).otherwise(loss)
-    return nw.when(valid).then(loss).otherwise(nw.lit(INVALID))
+    loss = nw.when(~nw.col("truth").is_null()).then(loss).otherwise(nw.lit(INVALID))
+    return computed(frame.with_columns(loss=loss))
 
 
-def _brier(truth: nw.Expr, squares: nw.Expr) -> nw.Expr:
-    return (0.5 * (squares - 2.0 * truth + 1.0)).clip(0.0, 1.0)
+Formula = tuple[nw.LazyFrame[Any], nw.Expr]
 
 
-def _jsd(truth: nw.Expr, _: nw.Expr) -> nw.Expr:
-    middle = 0.5 * (1.0 + truth)
-    own = nw.when(truth > 0.0).then(truth * (truth / middle).log(2.0)).otherwise(nw.lit(0.0))
-    return (0.5 * (own + (1.0 - truth) - middle.log(2.0))).clip(0.0, 1.0)
+def _brier(frame: nw.LazyFrame[Any]) -> Formula:
+    return frame, (0.5 * (nw.col("squares") - 2.0 * nw.col("truth") + 1.0)).clip(0.0, 1.0)
 
 
-def _absolute(truth: nw.Expr, _: nw.Expr) -> nw.Expr:
-    return (1.0 - truth).clip(0.0, 1.0)
+def _jsd(frame: nw.LazyFrame[Any]) -> Formula:
+    truth, middle = nw.col("truth"), 0.5 * (1.0 + nw.col("truth"))
+    frame = frame.with_columns(middle=middle, quotient=truth / middle)
+    frame = with_logarithms(frame, {"log_middle": "middle", "log_quotient": "quotient"})
+    own = nw.when(truth > 0.0).then(truth * (nw.col("log_quotient") / LOG_2)).otherwise(nw.lit(0.0))
+    return frame, (0.5 * (own + (1.0 - truth) - nw.col("log_middle") / LOG_2)).clip(0.0, 1.0)
 
 
-def _cross_entropy(truth: nw.Expr, _: nw.Expr) -> nw.Expr:
-    return 0.0 - truth.log()
+def _absolute(frame: nw.LazyFrame[Any]) -> Formula:
+    return frame, (1.0 - nw.col("truth")).clip(0.0, 1.0)
 
+
+def _cross_entropy(frame: nw.LazyFrame[Any]) -> Formula:
+    return with_logarithms(frame, {"log_truth": "truth"}), 0.0 - nw.col("log_truth")
+
+
+LOG_2 = math.log(2.0)
 
 #: From the probability of the true label, and the sum of all squares, to the loss.
-FORMULAS: dict[str, Callable[[nw.Expr, nw.Expr], nw.Expr]] = {
+FORMULAS: dict[str, Callable[[nw.LazyFrame[Any]], Formula]] = {
     "brier": _brier,
     "jsd": _jsd,
     "absolute": _absolute,

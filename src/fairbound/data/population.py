@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from fairbound.data.losses import Loss, find_loss
 from fairbound.data.moments import read_moments, read_selection_rate
 from fairbound.data.predicted import Predicted, find_positive, given_rates
 from fairbound.data.predictions import predicted_labels, probabilities
+from fairbound.data.tally import Tally, check_tally, tally_of_counts
 from fairbound.errors import InputError, argument
 from fairbound.wording.notebook import html_paragraph, html_table
 from fairbound.wording.overview import cell_rows
@@ -28,8 +29,8 @@ from fairbound.wording.vocabulary import SELECTED, TWO_VALUED, wording
 class Population:
     """What is known of a distribution P of groups, labels and losses.
 
-    Build one with :meth:`from_frame`, :meth:`from_estimator`, :meth:`from_predictions`, :meth:`from_losses` or
-    :meth:`from_moments`.
+    Build one with :meth:`from_frame`, :meth:`from_estimator`, :meth:`from_predictions`, :meth:`from_losses`,
+    :meth:`from_counts`, :meth:`from_tally` or :meth:`from_moments`.
 
     Attributes
     ----------
@@ -337,6 +338,8 @@ class Population:
         clip: float | None = None,
         ceiling: float | None = None,
         missing: Missing = "refuse",
+        groups: Sequence[Hashable] | None = None,
+        labels: Sequence[Hashable] | None = None,
     ) -> Population:
         """Build a population from a data frame of pandas, Polars, PyArrow, DuckDB or any library that narwhals knows.
 
@@ -367,6 +370,8 @@ class Population:
         missing
             What to do with rows that lack a value (null or NaN) in a column that is used: "refuse", or "drop" to leave
             them out. ``excluded_rows`` and the assumptions of certificates tell how many those were.
+        groups, labels
+            All groups and labels there are, in the order wanted, if some may be absent from the rows.
 
         Examples
         --------
@@ -389,8 +394,65 @@ class Population:
             clip=clip,
             ceiling=ceiling,
             missing=missing,
+            all_groups=groups,
+            all_labels=labels,
         )
-        return cls._of(count_frame(frame, columns))
+        return cls._of(count_frame(frame, columns), some_absent=(groups is not None, labels is not None))
+
+    @classmethod
+    def from_tally(cls, tally: Tally) -> Population:
+        """Build a population from counts that were made elsewhere, perhaps in many places (see :class:`Tally`).
+
+        With ``confidence`` all rows of all parts are taken to be independent draws from one and the same P.
+
+        Parameters
+        ----------
+        tally
+            A tally, or the sum of many.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from fairbound import Population, Tally
+        >>> frame = pandas.DataFrame({"sex": list("ffmm"), "income": [0, 1, 0, 1], "predicted": [0, 1, 1, 1]})
+        >>> Population.from_tally(Tally.count(frame, label="income", group="sex", prediction="predicted"))
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
+        """
+        check_tally(tally)
+        return cls._of(tally.counted(), some_absent=(tally.plan.groups is not None, tally.plan.labels is not None))
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Any,
+        *,
+        groups: Sequence[Hashable] | None = None,
+        labels: Sequence[Hashable] | None = None,
+    ) -> Population:
+        """Build a population from numbers of rows by group, true label and predicted label: confusion matrices.
+
+        Parameters
+        ----------
+        counts
+            A dict from (group, label, predicted label) to a number of rows, as ``Counter(zip(...))`` or a query with
+            ``GROUP BY`` makes it; or an array of shape (S, C, C): for each group its confusion matrix, with a row per
+            true label.
+        groups, labels
+            All groups and labels there are, in the order wanted. For an array by default 0, 1, 2, ...
+
+        Examples
+        --------
+        >>> from collections import Counter
+        >>> from fairbound import Population
+        >>> sex, income, predicted = "ffmm", [0, 1, 0, 1], [0, 1, 1, 1]
+        >>> Population.from_counts(Counter(zip(sex, income, predicted)))
+        Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
+        >>> Population.from_counts([[[50, 10], [5, 35]], [[30, 10], [20, 40]]], groups=["f", "m"])
+        Population(2 groups x 2 labels, 200 rows, error rate=0.225000, ceiling=1)
+        """
+        tally = tally_of_counts(counts, groups, labels)
+        named = not isinstance(counts, Mapping) or None
+        return cls._of(tally.counted(), some_absent=(bool(groups or named), bool(labels or named)))
 
     @classmethod
     def _of(cls, counted: Counted, *, some_absent: tuple[bool, bool] = (False, False)) -> Population:

@@ -24,14 +24,15 @@ def predicted_labels(y_pred: Any, labels: Categories) -> Categories:
     return aligned(argument("y_true"), labels, argument("y_pred"), predicted)
 
 
-def aligned(true_name: str, labels: Categories, name: str, predicted: Categories) -> Categories:
+def aligned(true_name: str, labels: Categories, name: str, predicted: Categories, *, some: bool = False) -> Categories:
     """Number predicted labels as the true ones are, and after them those that are only predicted.
 
-    The names of both columns are as messages are to have them.
+    The names of both columns are as messages are to have them. ``some`` says that these are not all rows: none of the
+    predicted labels need occur among the true ones.
     """
     known = {label: code for code, label in enumerate(labels.names)}
     cure = "turn probabilities into labels first, or choose a loss that takes them"
-    if not any(value in known for value in predicted.names):
+    if not some and not any(value in known for value in predicted.names):
         message = (
             f"{name} has none of the labels of {true_name} ({listed(sorted(map(repr, known)))}); the "
             f"zero_one loss takes predicted labels: {cure}"

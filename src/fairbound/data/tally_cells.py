@@ -70,6 +70,11 @@ def added(parts: Iterable[Cells]) -> dict[tuple[Hashable, Hashable], dict[Key, E
     return total
 
 
+def rows_of(cells: Cells) -> int:
+    """Return how many rows there are in all cells."""
+    return sum(entry.rows for entries in cells.values() for entry in entries.values())
+
+
 @dataclass(frozen=True)
 class Bins:
     """The fixed bins of the losses up to a ceiling: those of ``loss_summary.bin_edges``."""
@@ -93,33 +98,21 @@ class Bins:
         """The edges in units: exact, for all of them but 0 are at least 2**-26 of the ceiling."""
         return [int(math.ldexp(edge / self.scale, UNIT_BITS)) for edge in self.edges.tolist()]
 
-    def joined(self, entries: Mapping[tuple[int, int], Entry], first: int, last: int) -> Entry:
-        """Count entries of bins from the first to the last one together: distances from the lowest edge instead."""
+    def joined(self, entries: Mapping[tuple[int, int], Entry], first: int) -> Entry:
+        """Count entries of several bins together: distances are those from the lower edge of the first one."""
         total = Entry(0, 0, 0, math.inf, -math.inf)
         for (start, _), entry in entries.items():
             moved = -((-entry.weight * (self.units[start] - self.units[first])) >> UNIT_BITS)  # rounded up
             total = total.plus(entry._replace(above=entry.above + moved))
-        alike = all(key == (first, last) for key in entries)
-        return total if alike else total._replace(least=None, most=None)
+        return total
 
     def coarsened(self, entries: Mapping[tuple[int, int], Entry], count: int) -> dict[tuple[int, int], Entry]:
         """Return the same in fewer bins: their edges are edges here, since both numbers are powers of two."""
         ratio = self.count // count
         gathered: dict[tuple[int, int], dict[tuple[int, int], Entry]] = {}
-        for key, entry in entries.items():
-            gathered.setdefault((key[0] // ratio, key[1] // ratio), {})[key] = entry
-        found = {}
-        for (first, last), some in gathered.items():
-            told = [(entry.least, entry.most) for entry in some.values()]
-            joined = self.joined(some, first * ratio, last * ratio + ratio - 1)
-            if all(least is not None for least, _ in told):
-                extremes = (
-                    min(low for low, _ in told if low is not None),
-                    max(top for _, top in told if top is not None),
-                )
-                joined = joined._replace(least=extremes[0], most=extremes[1])
-            found[first, last] = joined
-        return found
+        for (first, last), entry in entries.items():
+            gathered.setdefault((first // ratio, last // ratio), {})[first, last] = entry
+        return {key: self.joined(some, key[0] * ratio) for key, some in gathered.items()}
 
     def at_least(self, entries: Mapping[tuple[int, int], Entry], least: int) -> dict[tuple[int, int], Entry]:
         """Merge neighbouring bins, from above, until each has so many rows, and tell no extremes; there are as many."""
@@ -131,11 +124,9 @@ class Bins:
         if len(found) > 1 and sum(entry.rows for entry in found[-1].values()) < least:
             last = found.pop()
             found[-1] |= last
-        joined = {}
-        for some in found:
-            first, last_bin = min(key[0] for key in some), max(key[1] for key in some)
-            joined[first, last_bin] = self.joined(some, first, last_bin)._replace(least=None, most=None)
-        return joined
+        spans = [(min(first for first, _ in some), max(last for _, last in some)) for some in found]
+        joined = [self.joined(some, first) for some, (first, _) in zip(found, spans, strict=True)]
+        return {span: entry._replace(least=None, most=None) for span, entry in zip(spans, joined, strict=True)}
 
 
 def in_parts(values: Floats) -> list[Floats]:

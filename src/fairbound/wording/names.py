@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
+from typing import Any
 
 #: Halves of characters that stand alone (no file can hold them), control characters (no font shows them), and those
 #: that turn the direction of writing: an open one would turn the digits of the numbers that follow.
@@ -28,3 +29,15 @@ def shortened(text: str, most: int) -> str:
 def short_name(value: Hashable, most: int = 80) -> str:
     """Return a name that can be shown anywhere: printable, one line, not too long, never nothing."""
     return shortened(" ".join(printable(name(value)).split()), most) or "(empty)"
+
+
+def write_name(value: Hashable) -> Any:
+    """Return a name for JSON: what it is where JSON can say it; tuples become lists, anything else its text."""
+    if isinstance(value, tuple):
+        return [part if isinstance(part, str | bool | int | float) else str(part) for part in value]
+    return value if isinstance(value, str | bool | int | float) else str(value)
+
+
+def read_name(value: Any) -> Hashable:
+    """Read a name back from JSON."""
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,199 @@
+"""The engines that people count with, each opening the same table; tests skip those that are not installed."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+
+#: Opens a table in an engine; the folder is for its files.
+Opener = Callable[[pd.DataFrame, Path], Any]
+
+
+def arrow(frame: pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def parquet(frame: pd.DataFrame, folder: Path) -> str:
+    """Write the rows to several files, as large tables come."""
+    table = arrow(frame)
+    step = -(-len(table) // 3) or 1
+    for start in range(0, max(len(table), 1), step):
+        pyarrow.parquet.write_table(table.slice(start, step), folder / f"part{start:08}.parquet")
+    return str(folder)
+
+
+def dask(frame: pd.DataFrame, folder: Path) -> Any:
+    dataframe = pytest.importorskip("dask.dataframe", reason="Dask is not installed")
+    return dataframe.read_parquet(parquet(frame, folder))
+
+
+def ibis_duckdb(frame: pd.DataFrame, folder: Path) -> Any:
+    ibis = pytest.importorskip("ibis", reason="Ibis is not installed")
+    return ibis.duckdb.connect().read_parquet(parquet(frame, folder) + "/*.parquet")
+
+
+def ibis_polars(frame: pd.DataFrame, folder: Path) -> Any:
+    ibis = pytest.importorskip("ibis", reason="Ibis is not installed")
+    return ibis.polars.connect().read_parquet(parquet(frame, folder) + "/*.parquet")
+
+
+def ibis_sqlite(frame: pd.DataFrame, folder: Path) -> Any:
+    ibis = pytest.importorskip("ibis", reason="Ibis is not installed")
+    with sqlite3.connect(folder / "people.db") as connection:
+        kinds = {"b": "INTEGER", "i": "INTEGER", "u": "INTEGER", "f": "REAL"}
+        columns = ", ".join(f'"{name}" {kinds.get(frame[name].dtype.kind, "TEXT")}' for name in frame)
+        connection.execute(f"CREATE TABLE people ({columns})")
+        marks = ", ".join("?" * frame.shape[1])
+        records = arrow(frame).to_pydict().values()
+        connection.executemany(f"INSERT INTO people VALUES ({marks})", zip(*records, strict=True))  # noqa: S608
+    connection.close()
+    return ibis.sqlite.connect(folder / "people.db").table("people")
+
+
+def sqlframe(frame: pd.DataFrame, folder: Path) -> Any:
+    session = pytest.importorskip("sqlframe.duckdb", reason="SQLFrame is not installed").DuckDBSession()
+    return session.read.parquet(parquet(frame, folder) + "/*.parquet")
+
+
+def datafusion(frame: pd.DataFrame, folder: Path) -> Any:
+    context = pytest.importorskip("datafusion", reason="DataFusion is not installed").SessionContext()
+    return context.read_parquet(parquet(frame, folder))
+
+
+def daft(frame: pd.DataFrame, folder: Path) -> Any:
+    return pytest.importorskip("daft", reason="Daft is not installed").read_parquet(parquet(frame, folder))
+
+
+def ray(frame: pd.DataFrame, folder: Path) -> Any:
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    data = pytest.importorskip("ray.data", reason="Ray Data is not installed")
+    if not ray.is_initialized():
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    data.DataContext.get_current().enable_progress_bars = False
+    return data.read_parquet(parquet(frame, folder))
+
+
+def dataset(frame: pd.DataFrame, folder: Path) -> Any:
+    return pyarrow.dataset.dataset(parquet(frame, folder))
+
+
+def scanner(frame: pd.DataFrame, folder: Path) -> Any:
+    return dataset(frame, folder).scanner(batch_size=700)
+
+
+def reader(frame: pd.DataFrame, folder: Path) -> Any:
+    table = arrow(frame)
+    return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=700))
+
+
+def batch(frame: pd.DataFrame, folder: Path) -> Any:
+    table = arrow(frame).combine_chunks()
+    return table.to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+class Stream:
+    """Nothing but the interface."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, schema: Any = None) -> Any:
+        return self.table.__arrow_c_stream__(schema)
+
+
+def stream(frame: pd.DataFrame, folder: Path) -> Any:
+    return Stream(arrow(frame))
+
+
+#: These count by themselves; what comes back are bins.
+COUNTING: dict[str, Opener] = {
+    "dask": dask,
+    "ibis duckdb": ibis_duckdb,
+    "ibis polars": ibis_polars,
+    "ibis sqlite": ibis_sqlite,
+}
+#: These send batches of rows.
+SENDING: dict[str, Opener] = {
+    "dataset": dataset,
+    "scanner": scanner,
+    "reader": reader,
+    "batch": batch,
+    "stream": stream,
+    "datafusion": datafusion,
+    "daft": daft,
+}
+#: The same, but they take their time.
+SLOW_COUNTING: dict[str, Opener] = {"sqlframe": sqlframe}
+SLOW_SENDING: dict[str, Opener] = {"ray": ray}
+
+
+@contextmanager
+def postgres_server() -> Iterator[int]:
+    """Start a PostgreSQL of Debian's on loopback, with a cluster of its own, and return its port."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
+    if not folders:
+        pytest.skip("PostgreSQL's server is not installed (Debian's package postgresql)")
+    programs = folders[-1].parent
+    # The server refuses to be run by root, and others may not enter the folders of the tests.
+    user = "postgres" if os.getuid() == 0 else None
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = Path(tempfile.mkdtemp(prefix="fairbound-postgres-"))
+    try:
+        if user is not None:
+            shutil.chown(folder, user)
+        run = functools.partial(subprocess.run, check=True, stdout=subprocess.DEVNULL, user=user, cwd=folder)
+        run([programs / "initdb", "-D", folder / "data", "-A", "trust", "-U", "tester", "-N"])
+        options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+        control = [programs / "pg_ctl", "-D", folder / "data", "-w"]
+        run([*control, "-o", options, "-l", folder / "log", "start"])
+        try:
+            yield port
+        finally:
+            run([*control, "-m", "immediate", "stop"])
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def postgres_connection() -> Iterator[Any]:
+    """Start the server, and connect to it with Ibis."""
+    ibis = pytest.importorskip("ibis", reason="Ibis is not installed")
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    with postgres_server() as port:
+        connection = ibis.postgres.connect(host="127.0.0.1", port=port, user="tester", database="postgres")
+        try:
+            yield connection
+        finally:
+            connection.disconnect()
+
+
+def postgres_table(frame: pd.DataFrame, connection: Any) -> Any:
+    """Store the rows in a new table of the server."""
+    name = f"people{len(connection.list_tables())}"
+    kinds = {"b": "boolean", "i": "bigint", "u": "bigint", "f": "double precision"}
+    columns = ", ".join(f'"{column}" {kinds.get(frame[column].dtype.kind, "text")}' for column in frame)
+    with connection.con.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE {name} ({columns})")
+        with cursor.copy(f"COPY {name} FROM STDIN") as copy:
+            for row in zip(*arrow(frame).to_pydict().values(), strict=True):
+                copy.write_row(row)
+        cursor.execute(f"ANALYZE {name}")
+    connection.con.commit()
+    return connection.table(name)
