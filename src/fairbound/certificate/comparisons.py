@@ -53,12 +53,12 @@ class _Radius:
     proofs: dict[Pair, document.Proof] = field(default_factory=dict)
     sets: list[Roles] = field(default_factory=list)
     bounds: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    own: float = -np.inf
+    proved: dict[Pair, float] = field(default_factory=dict)
 
     def add(self, pair: Pair, answer: Answer, proof: document.Proof, bound: float) -> None:
         """Take what was proved of a pair."""
         self.solved[pair], self.proofs[pair] = answer, proof
-        self.own = max(self.own, bound)
+        self.proved[pair] = bound
         self.sets += Roles.of_pair(self.laws, proof, pair, bound)
         self.bounds = np.max(_best(self.laws, self.sets), axis=0)
 
@@ -68,6 +68,11 @@ class _Radius:
         left[tuple(zip(*self.solved, strict=True))] = -np.inf
         a, b = np.unravel_index(int(left.argmax()), left.shape)
         return (int(a), int(b)) if left[a, b] > enough else None
+
+    @property
+    def own(self) -> float:
+        """The worst that is proved of a pair by itself."""
+        return max(self.proved.values())
 
     @property
     def attained(self) -> float:
@@ -189,5 +194,6 @@ def settle(first: Solver, objectives: Sequence[Objective], rhos: Floats) -> list
     for place, claim in enumerate(claims):
         supporting = [kind.support(one[place], claim) for kind, one in zip(kinds, found, strict=True)]
         own = [(kinds[n].solver(pair), found[n][place].solved[pair]) for n, pair in sorted(shown)]
-        settled.append(Settled(max(claim, *(one.bound for one in supporting)), own, supporting))
+        bounds = [found[n][place].proved[pair] for n, pair in shown] + [one.bound for one in supporting]
+        settled.append(Settled(max(bounds), own, supporting))
     return settled
