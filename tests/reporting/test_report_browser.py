@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Dialog, Download, Page, sync_playwright
 
 from fairbound import CertificateCurve, certify, report, verify
 from fairbound.cli import main
-from fairbound.reporting.amounts import Amounts, change_in_percent, percent
+from fairbound.wording.amounts import Amounts, change_in_percent, percent
 from fairbound.wording.digits import Digits, gap_up, radius_down
 from fairbound.wording.names import short_name
 from tests.pages import NASTY, nasty_curve, sampled_curve, small_curve

@@ -24,15 +24,16 @@ from fairbound.verify.document import (
     Limits,
     Mean,
     MeanVariance,
+    Measured,
     Metric,
     Objective,
     Pairwise,
     Question,
     Shared,
 )
-from fairbound.verify.document import Population as Written
 from fairbound.verify.leaves import bounds_of_pairs, excess_of
 from fairbound.verify.statement import Statement
+from tests.by_hand import only
 from tests.forging import Change, Document, check_forgery, check_malformed
 
 EVERY = Objective(None, None, None, inside=True, ratio=False)
@@ -46,7 +47,7 @@ def _precise() -> Iterator[None]:
     ctx.prec = before
 
 
-def random_statement(rng: np.random.Generator) -> tuple[Written, Question, Objective, float]:
+def random_statement(rng: np.random.Generator) -> tuple[Measured, Question, Objective, float]:
     """Draw a population, a question about it, what means are taken over, and a factor."""
     groups, labels = int(rng.integers(2, 5)), int(rng.integers(2, 4))
     weight = rng.uniform(0.0, 1.0, (groups, labels)) + 0.01
@@ -58,18 +59,17 @@ def random_statement(rng: np.random.Generator) -> tuple[Written, Question, Objec
         MeanVariance("mean_variance", mean.tolist(), (0.5 * mean * (1 - mean)).tolist()),
     ]
     groups_, labels_ = ([cast("Any", str(n)) for n in range(size)] for size in (groups, labels))
-    population = Written(
-        groups_, labels_, 1.0, None, 0, False, "mine", None, weight.tolist(),
-        known[int(rng.integers(2))],
-    )  # fmt: skip
+    population = Measured(
+        groups_, labels_, None, 0, False, weight.tolist(), "mine", None, 1.0, known[int(rng.integers(2))]
+    )
     fair, tolerance = [(True, None), (True, 0.1), (False, None)][int(rng.integers(3))]
     limited = (
         Limits(float(rng.uniform(0.3, 1.0)), [[1.0] + [0.0] * (groups - 1)], [0.7]) if rng.random() < 0.5 else NONE
     )
     by_label = Limits(None, [[1.0] + [0.0] * (labels - 1)], [0.8]) if fair and tolerance is None else NONE
     question = Question(
-        Metric("", None), "sensitive" if rng.random() < 0.3 else "general", "any", "ceiling", "hellinger", fair,
-        tolerance, limited, by_label, None, 1e-6,
+        0, Metric("", None), "sensitive" if rng.random() < 0.3 else "general", "any", "ceiling", "hellinger", fair,
+        tolerance, limited, by_label, None, 1e-6, [], None, [],
     )  # fmt: skip
     label = int(rng.integers(labels)) if rng.random() < 0.5 else None
     about = Objective(None, None, label, inside=label is None or bool(rng.random() < 0.5), ratio=False)
@@ -189,11 +189,13 @@ def text(metric: str = "group_loss_difference", curve: bool = False) -> str:
 
 def place(d: Document, plus: int | None) -> int:
     """Return the number of the first statement about every two groups, or (with any number) of one about a pair."""
-    return next(n for n, one in enumerate(d["statements"]) if (one["objective"]["plus"] is None) == (plus is None))
+    return next(
+        n for n, one in enumerate(only(d)["statements"]) if (one["objective"]["plus"] is None) == (plus is None)
+    )
 
 
 def every(d: Document, point: int = 0) -> Any:
-    return d["points"][point]["answers"][place(d, None)]
+    return only(d)["points"][point]["answers"][place(d, None)]
 
 
 def first_set(d: Document) -> Any:
@@ -202,7 +204,7 @@ def first_set(d: Document) -> Any:
 
 def lower(by: float) -> Change:
     def change(d: Document) -> None:
-        for claim in (*d["points"][0]["answers"], d["points"][0]["claim"]):
+        for claim in (*only(d)["points"][0]["answers"], only(d)["points"][0]["claim"]):
             claim["bound"] -= by
 
     return change
@@ -211,7 +213,7 @@ def lower(by: float) -> Change:
 def drop(number: int | None) -> Change:
     def change(d: Document) -> None:
         at = place(d, number)
-        for of in (d["statements"], *(point["answers"] for point in d["points"])):
+        for of in (only(d)["statements"], *(point["answers"] for point in only(d)["points"])):
             of.pop(at)
 
     return change
@@ -219,7 +221,7 @@ def drop(number: int | None) -> Change:
 
 def leave_out_a_pair(d: Document) -> None:
     """Say that the statement is about two groups only."""
-    d["statements"][place(d, None)]["objective"].update(plus=0, minus=1)
+    only(d)["statements"][place(d, None)]["objective"].update(plus=0, minus=1)
 
 
 def exchange_roles(d: Document) -> None:
@@ -246,20 +248,20 @@ FORGERIES: dict[str, tuple[str, Change, str]] = {
     "multipliers of subtracted groups lowered": ("group_loss_difference", loosen("minus", -1e-3), "is missing"),
     "multipliers of other groups raised": ("group_loss_difference", loosen("zeta", 1e-3), "is missing"),
     "a larger multiplier of the ball": ("group_loss_difference", loosen("lam", 1.0), "is missing"),
-    "a larger radius": ("group_loss_difference", lambda d: d["points"][0].update(rho=0.11), "is missing"),
+    "a larger radius": ("group_loss_difference", lambda d: only(d)["points"][0].update(rho=0.11), "is missing"),
     "of another label": (
         "true_positive_rate_difference",
-        lambda d: d["statements"][place(d, None)]["objective"].update(label=0),
+        lambda d: only(d)["statements"][place(d, None)]["objective"].update(label=0),
         "are not those",
     ),
     "of the other rows": (
         "true_positive_rate_difference",
-        lambda d: d["statements"][place(d, None)]["objective"].update(inside=False),
+        lambda d: only(d)["statements"][place(d, None)]["objective"].update(inside=False),
         "are not those",
     ),
     "a ratio of every two groups": (
         "group_loss_difference",
-        lambda d: d["statements"][place(d, None)]["objective"].update(ratio=True),
+        lambda d: only(d)["statements"][place(d, None)]["objective"].update(ratio=True),
         "",
     ),
     "no sets": ("group_loss_difference", lambda d: every(d)["proof"]["leaves"][0].update(sets=[]), "take sets"),
@@ -268,10 +270,10 @@ FORGERIES: dict[str, tuple[str, Change, str]] = {
         lambda d: (every(d)["proof"]["leaves"].pop(), every(d)["proof"]["splits"].pop()),
         "not covered",
     ),
-    "another divergence": ("group_loss_difference", lambda d: d["question"].update(divergence="kl"), "Hellinger|empty"),
+    "another divergence": ("group_loss_difference", lambda d: only(d).update(divergence="kl"), "Hellinger|empty"),
     "the leaves of a pair": (
         "group_loss_difference",
-        lambda d: every(d).update(proof=copy.deepcopy(d["points"][0]["answers"][place(d, 0)]["proof"])),
+        lambda d: every(d).update(proof=copy.deepcopy(only(d)["points"][0]["answers"][place(d, 0)]["proof"])),
         "form P",
     ),
 }  # fmt: skip
@@ -292,7 +294,7 @@ def test_a_proof_of_another_radius() -> None:
 
 MALFORMED: dict[str, Change] = {
     "a witness of every two groups": lambda d: every(d).update(
-        {key: copy.deepcopy(d["points"][0]["answers"][place(d, 0)][key]) for key in ("witness", "attained")}
+        {key: copy.deepcopy(only(d)["points"][0]["answers"][place(d, 0)][key]) for key in ("witness", "attained")}
     ),
     "a group missing": lambda d: first_set(d)["plus"].pop(),
     "a label missing": lambda d: first_set(d)["minus"][0].pop(),
@@ -300,7 +302,7 @@ MALFORMED: dict[str, Change] = {
     "an omega of another length": lambda d: first_set(d).update(omega=[0.0]),
     "slopes of another shape": lambda d: first_set(d).update(minus_slope=[[0.0]]),
     "no role": lambda d: first_set(d).pop("plus"),
-    "a ratio of one group": lambda d: d["statements"][place(d, 0)]["objective"].update(minus=None, ratio=True),
+    "a ratio of one group": lambda d: only(d)["statements"][place(d, 0)]["objective"].update(minus=None, ratio=True),
 }
 
 
@@ -317,6 +319,6 @@ def test_every_two_groups_are_possible_without_a_confidence_only() -> None:
     sampled = json.loads(certify(population, 0.1, **asked).to_json())
     assert verify(sampled).valid
     objective = {"plus": None, "minus": None, "label": None, "inside": True, "ratio": False}
-    sampled["statements"][0]["objective"] = objective
-    sampled["points"][0]["answers"][0].update(witness=None, attained=None)
+    only(sampled)["statements"][0]["objective"] = objective
+    only(sampled)["points"][0]["answers"][0].update(witness=None, attained=None)
     assert any("are not those" in reason for reason in verify(sampled).reasons)

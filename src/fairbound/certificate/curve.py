@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,13 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.certificate.between import ProvedCurve
-from fairbound.certificate.certificate import Certificate, read_certificates, write_certificates
+from fairbound.certificate.certificate import Certificate, only_question, read_questions, write_certificates
 from fairbound.certificate.continuous import bound_line, bound_steps, proved_at
 from fairbound.certificate.document import to_json
 from fairbound.certificate.plot import draw_curve
+from fairbound.data.native_frame import native_frame
 from fairbound.errors import InfeasibleError
+from fairbound.verify.document import Question
 from fairbound.verify.reading import read_document
 from fairbound.wording.confidence import nearest_sentence, with_probability
 from fairbound.wording.digits import Digits, gap_up, radius_down
@@ -91,11 +93,11 @@ class CertificateCurve:
     def from_json(cls, text: str | bytes) -> CertificateCurve:
         """Read a curve; raises ``ValueError`` if it is malformed. Reading does not check the proofs."""
         document = read_document(text)
-        if document.distance is None:
+        question = only_question(document)
+        if question.distance is None:
             message = "the document is a single certificate; use Certificate.from_json"
             raise ValueError(message)
-        rho = np.array([point.rho for point in document.points])
-        return cls(rho, document.distance, tuple(read_certificates(document)))
+        return curve_of(question, read_questions(document)[0])
 
     def plot(
         self, ax: Axes | None = None, *, samples: Any = None, baselines: Mapping[str, tuple[Any, Any]] | None = None
@@ -108,7 +110,7 @@ class CertificateCurve:
         Parameters
         ----------
         ax
-            Where to draw; None makes a new figure. Needs matplotlib: ``pip install 'fairbound[plot]'``.
+            Where to draw; None makes a new figure. Needs matplotlib: ``pip install matplotlib``.
         samples
             Distributions to show as points: rows of distance from the data, measured like rho, and loss.
         baselines
@@ -145,6 +147,26 @@ class CertificateCurve:
             return bound_line(self._proved, rho, self.distance)
         except ValueError:
             return bound_steps(rho, bound, self.distance, lower=found[0].lower)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return the curve as a data frame: rho, bound, attained, gap and status; missing where it is infeasible.
+
+        ``backend`` is "pandas", "polars" or "pyarrow"; None takes the one that you work with.
+
+        Examples
+        --------
+        >>> from fairbound import Population, certify_curve
+        >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+        >>> frame = certify_curve(population, [0.05, 0.1, 0.2]).to_frame("polars")
+        >>> frame["status"].to_list()
+        ['infeasible', 'tight', 'tight']
+        """
+        columns = {
+            key: [None if c is None else getattr(c, key) for c in self.certificates]
+            for key in ("bound", "attained", "gap")
+        }
+        status = ["infeasible" if c is None else c.status.name.lower() for c in self.certificates]
+        return native_frame({"rho": self.rho.tolist(), **columns, "status": status}, backend)
 
     def __iter__(self) -> Iterator[Certificate]:
         """Iterate over the certificates of the feasible radii."""
@@ -194,7 +216,13 @@ class CertificateCurve:
         return said
 
 
+def curve_of(question: Question, certificates: Sequence[Certificate | None]) -> CertificateCurve:
+    """Return the curve of a question and its certificates; the distance is not a number if it is not told."""
+    rho = np.array([point.rho for point in question.points])
+    return CertificateCurve(rho, np.nan if question.distance is None else question.distance, tuple(certificates))
+
+
 def read_result(text: str | bytes) -> Certificate | CertificateCurve:
     """Read a certificate or a curve, whichever a document holds."""
-    single = read_document(text).distance is None
+    single = only_question(read_document(text)).distance is None
     return Certificate.from_json(text) if single else CertificateCurve.from_json(text)
