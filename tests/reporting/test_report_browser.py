@@ -248,7 +248,7 @@ def test_names_from_strangers_are_texts_and_nothing_else(show: Opener, watch: Wa
     assert sorted(shown[::2]) == sorted(short_name(name) for name in NASTY for _ in range(2))
     assert set(shown[1::2]) == labels
     assert page.locator("img, iframe, b").count() == 0
-    assert page.locator("script").count() == 3
+    assert page.locator("script").count() == 5
     assert page.locator("#excluded-rows bdi").inner_text() == NASTY[6]
     assert page.evaluate("document.documentElement.scrollWidth") <= 1100
     assert verify(save(page, tmp_path / "saved.json").read_bytes()).valid

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.curve import CertificateCurve
@@ -22,7 +23,7 @@ from fairbound.reporting.report_data import Examined, examine
 MOST_BYTES = 1_950_000
 
 #: The scripts of a page.
-SCRIPTS = ("report.js",)
+SCRIPTS = ("report.js", "checking.js")
 
 #: What two models are called if nobody names them.
 NAMES = ("the older model", "the newer model")
@@ -104,7 +105,7 @@ def render(
     measures = {(q.asked.population.loss_name, q.asked.population.positive): q for q in reversed(questions)}
     told = population.provenance
     named = " ".join(part for part in (told.model, told.model_version) if part)
-    facts = {
+    facts: dict[str, Any] = {
         "questions": questions,
         "comparisons": [] if older is None else compared(older, examined, names),
         "data": DataView(
