@@ -223,7 +223,7 @@ def certify_all(
     >>> evidence
     Evidence(loss, demographic_parity_ratio; 2 of 2 gates passed)
     >>> [round(bound, 4) for bound in evidence["loss"].bound.tolist()]
-    [0.2858]
+    [0.2852]
     >>> verify(evidence.to_json()).passed
     True
     """
