@@ -8,6 +8,7 @@ import random
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flint import arb, ctx, fmpz
@@ -92,7 +93,7 @@ def test_mutants_of_several_questions(sampled: bool) -> None:
 
 
 #: What the numbers of the second checker are compared with: python-flint, with more digits.
-EXPRESSIONS = {
+EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
     "a + b": lambda a, b: a + b,
     "a - b": lambda a, b: a - b,
     "a * b": lambda a, b: a * b,
