@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from flint import ctx
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.certificate.document import write_limits, write_objective, write_population
+from fairbound.certificate.checked_statement import precisely, statement_of
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.fractional_bounds import Leaves
 from fairbound.solve.mean_batch import last_share
@@ -20,10 +17,8 @@ from fairbound.solve.proof import Axis, FractionalProof, TiltedProof, written
 from fairbound.solve.share_range import share_range
 from fairbound.solve.solver import Solver
 from fairbound.solve.whole_leaf import fractional_proof
-from fairbound.verify import document
-from fairbound.verify.balls import PRECISION, largest
+from fairbound.verify.balls import largest
 from fairbound.verify.leaves import excesses
-from fairbound.verify.statement import Statement
 
 
 def whole(problem: Problem) -> Floats:
@@ -77,39 +72,10 @@ def moved(rng: np.random.Generator, leaves: Leaves) -> Leaves:
     return Leaves(**{name: near(part, least.get(name, -np.inf)) for name, part in vars(leaves).items()})
 
 
-@contextmanager
-def _precisely() -> Iterator[None]:
-    before, ctx.prec = ctx.prec, PRECISION
-    try:
-        yield
-    finally:
-        ctx.prec = before
-
-
 def kernel_bound(solver: Solver, rho: float, proof: TiltedProof | FractionalProof) -> float:
     """Return what the checker says that a proof proves; not of ratios."""
-    question = solver.question
-    known = document.measured(write_population([solver.population]), 0)
-    asked = document.Question(
-        measure=0,
-        metric=document.Metric("", None),
-        shift=question.shift,
-        support=question.support,
-        empty_cells=question.empty_cells,
-        divergence=question.divergence.name,
-        fair=question.condition.fair,
-        base_rate_tolerance=question.condition.tolerance,
-        group_limits=write_limits(question.group_skew, question.group_limits),
-        label_limits=write_limits(question.label_skew, question.label_limits),
-        confidence=None,
-        tol=question.tol,
-        statements=[],
-        distance=None,
-        points=[],
-    )
-    with _precisely():
-        statement = Statement(known, asked, write_objective(solver.objective), rho)
-        return float(largest(excesses(statement, written(proof), 0.0)).mid())
+    with precisely():
+        return float(largest(excesses(statement_of(solver, rho), written(proof), 0.0)).mid())
 
 
 def kernel_bound_of_leaf(solver: Solver, rho: float, axis: Axis, leaves: Leaves) -> float:

@@ -113,7 +113,7 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
     "dropped label limits of a leaf": ("general", drop("label"), "leaves out admissible shares"),
     "dropped skew": (
         "near",
-        lambda d: d["question"]["group_limits"].update(skew=None),
+        lambda d: only(d)["group_limits"].update(skew=None),
         "leaves out admissible shares|not prove the claimed bound",
     ),
     "a wider skew": ("near", limit("group", lambda d: d.update(skew=0.4)), "leaves out admissible shares"),

@@ -70,8 +70,8 @@ class FractionalSaddle:
 
     Local variables: zeta_s1 .. zeta_sC, base_s if tops move, k_s if it is to be found, and unless base rates are equal
     r_s1 .. r_sC, nu_s. Global: lam; if equal r_1 .. r_C, nu_r, floor_r and, if tops move, offset_2 .. offset_C; else
-    the lower ends b_1 .. b_C of the rates (not if they are free); and with k, nu_k, floor_k. With vertices their weights
-    theta_1 .. theta_m and nu_theta come last, and tie_s, the multiplier of ``k = sum_j theta_j k^j``, among the local.
+    the lower ends b_1 .. b_C of the rates (not if they are free); and with k, nu_k, floor_k. With vertices come last
+    their weights theta_1 .. theta_m, nu_theta, and of the local ones tie_s, which goes with ``k = sum_j theta_j k^j``.
     """
 
     root: Floats
