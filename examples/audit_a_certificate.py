@@ -56,7 +56,10 @@ def main() -> int:
         text = certify(demo_population(demo_columns()), 0.2, shift="sensitive").to_json()
         honest.write_text(text, encoding="utf-8")
         document = json.loads(text)
-        for claim in (document["points"][0]["claim"], document["points"][0]["answers"][0]):
+        for claim in (
+            document["questions"][0]["points"][0]["claim"],
+            document["questions"][0]["points"][0]["answers"][0],
+        ):
             claim.update(bound=0.2, attained=0.19)
         forged.write_text(json.dumps(document), encoding="utf-8")
         return 0 if audit(honest) and not audit(forged) else 1

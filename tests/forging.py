@@ -32,19 +32,21 @@ from fairbound import (
     verify,
 )
 from fairbound.certificate.curve import read_result
-from fairbound.certificate.document import digest, plain, read_population
+from fairbound.certificate.document import digest, plain, read_populations
 from fairbound.certificate.statements import certificates, dressed
 from fairbound.problem import metrics
 from fairbound.problem.objective import Objective
 from fairbound.solve.solver import Solver
 from fairbound.verify import document as typed
 from fairbound.verify.balls import PRECISION, RefusedError
+from fairbound.verify.document import singles
 from fairbound.verify.leaves import excesses
 from fairbound.verify.reading import read_document
 from fairbound.verify.sampling import checked_surrogate
 from fairbound.verify.statement import Statement
 from fairbound.verify.strict import MalformedError
 from fairbound.wording.names import read_name
+from tests.by_hand import only
 from tests.metric_oracles import METRICS
 from tests.metric_problems import named
 from tests.problems import E, P, radius, random_population, solver
@@ -243,12 +245,12 @@ def mended(document: Document) -> Document:
 
 def statements(document: Document) -> list[Document]:
     """Return the answers to all statements, of all radii: each a bound, what is attained, a witness and a proof."""
-    return [answer for point in document["points"] for answer in point["answers"]]
+    return [answer for point in only(document)["points"] for answer in point["answers"]]
 
 
 def claims(document: Document) -> list[Document]:
     """Return all claims: those of the statements, and of each radius what follows from them."""
-    return statements(document) + [p["claim"] for p in document["points"] if p["claim"] is not None]
+    return statements(document) + [p["claim"] for p in only(document)["points"] if p["claim"] is not None]
 
 
 def better(document: Document, by: float) -> None:
@@ -266,19 +268,19 @@ def better_than(document: Document, attained: list[float | None]) -> bool:
 
 
 def _is_ratio(document: Document) -> bool:
-    return any(one["objective"] is not None and one["objective"]["ratio"] for one in document["statements"])
+    return any(one["objective"] is not None and one["objective"]["ratio"] for one in only(document)["statements"])
 
 
 def halved(name: str) -> Document:
     """Return an honest document about a difference of two groups, of which one way round follows from two means."""
     document = honest(name)
-    about = {**document["statements"][1]["objective"]}
+    about = {**only(document)["statements"][1]["objective"]}
     (plus, plus_answer), (minus, minus_answer) = (
         _half(document, about["plus"]),
         _half(document, about["minus"], falls=True),
     )
-    document["statements"][1:] = [{**document["statements"][1], "objective": one} for one in (plus, minus)]
-    (point,) = document["points"]
+    only(document)["statements"][1:] = [{**only(document)["statements"][1], "objective": one} for one in (plus, minus)]
+    (point,) = only(document)["points"]
     point["answers"][1:] = [plus_answer, minus_answer]
     together = math.nextafter(plus_answer["bound"] + minus_answer["bound"], math.inf)
     point["claim"] = {"bound": max(point["answers"][0]["bound"], together), "attained": point["answers"][0]["attained"]}
@@ -290,9 +292,9 @@ def _half(document: Document, group: int, *, falls: bool = False) -> tuple[Docum
 
     The largest of ``-mean`` is that of mirrored losses, less the ceiling.
     """
-    read = read_document(json.dumps(document))
+    (read,) = singles(read_document(json.dumps(document)))
     known = mirrored(read.population) if falls else read.population
-    (rho,) = (point.rho for point in read.points)
+    (rho,) = (point.rho for point in read.question.points)
     solver_ = _solver(known, read.question, Objective(group), None, "auto", USUAL["tol"], USUAL["budget"])
     (answer,) = solver_.answers(np.array([rho]))
     certificate = dressed(solver_, rho, answer)
@@ -309,7 +311,17 @@ def _half(document: Document, group: int, *, falls: bool = False) -> tuple[Docum
     return {**objective, "inside": True, "ratio": False}, found
 
 
-def mirrored(population: typed.Population) -> typed.Population:
+def _read(population: typed.Measured) -> Population:
+    """Return a population with one measure as the library has it."""
+    p = population
+    measure = typed.Measure(p.loss, p.positive, p.ceiling, p.knowledge)
+    whole = typed.Population(p.groups, p.labels, p.rows, p.excluded_rows, p.weighted, p.weight, [measure])
+    untold = typed.Provenance(None, None, [], [], None, None, None)
+    document = typed.Document(typed.FORMAT, typed.VERSION, "", untold, whole, None, [], [], "")
+    return read_populations(document)[0]
+
+
+def mirrored(population: typed.Measured) -> typed.Measured:
     """Return the population with the ceiling less each loss for its loss."""
     known, top = population.knowledge, population.ceiling
     if top is None:
@@ -342,7 +354,7 @@ def _aims(original: Document) -> list[tuple[Any, ...]]:
     """List what mutants change: everything that the checker looks at, and limits with their multipliers more often."""
     # The number of rows of the fullest bin is for our own roundings: the checker, which is exact, has no use for it.
     paths = [path for path in places(original) if path[-2:] != ("knowledge", "rows")]
-    if any(original["question"][f"{side}_limits"]["rows"] for side in ("group", "label")):
+    if any(only(original)[f"{side}_limits"]["rows"] for side in ("group", "label")):
         paths += 20 * [p for p in paths if "limits" in str(p) or "mu" in str(p[-2:])][:60]
     return paths
 
@@ -368,7 +380,7 @@ def reshaped(proof: Document, axis: str, form: str, document: Document) -> Docum
     """
     shape = len(document["population"]["groups"]), len(document["population"]["labels"])
     parts = 1 + any(
-        one["objective"] is not None and one["objective"]["label"] is not None for one in document["statements"]
+        one["objective"] is not None and one["objective"]["label"] is not None for one in only(document)["statements"]
     )
     size = {"group": shape[0], "label": shape[1], "part": parts}[axis]
     fits = all(split is None or max(split[:2]) < size for split in proof["splits"])
@@ -391,10 +403,10 @@ def _reformed(leaf: Document, before: str, axis: str, form: str, document: Docum
     """Return a leaf of some form with multipliers that are about those of another one."""
     shape, top = (
         (len(document["population"]["groups"]), len(document["population"]["labels"])),
-        document["population"]["ceiling"] or 1.0,
+        document["population"]["measures"][0]["ceiling"] or 1.0,
     )
     size = {"group": shape[0], "label": shape[1], "part": len(leaf["centre"])}[axis]
-    loss = document["question"]["metric"]["name"] == "loss"
+    loss = only(document)["metric"]["name"] == "loss"
     tilted = leaf["form"] == "T"
     table = leaf["w"] if tilted else leaf["zeta"]
     middle = leaf["centre"]
@@ -545,9 +557,9 @@ def check_mutants_of(original: Document, seed: str, count: int, tol: float, budg
 def _question(document: Document) -> Any:
     """Return what a document is about: a population, a question, statements and radii; None if that is unclear."""
     try:
-        stated = [(one["objective"], one["confidence"]) for one in document["statements"]]
-        radii = [(point["rho"], point["claim"] is None) for point in document["points"]]
-        return document["population"], document["question"], stated, radii
+        stated = [(one["objective"], one["confidence"]) for one in only(document)["statements"]]
+        radii = [(point["rho"], point["claim"] is None) for point in only(document)["points"]]
+        return document["population"], only(document), stated, radii
     except (KeyError, TypeError):
         return None
 
@@ -606,12 +618,13 @@ def assert_true(document: Document, tol: float = 1e-3, budget: int | None = 20) 
     Of the metric, and of each statement. What is attained was checked too if nothing is sampled: a document may speak
     of a larger ball than need be. And what is shown of the document is no better than what is true.
     """
-    read, shown = read_document(json.dumps(document)), read_result(json.dumps(document))
+    (read,) = singles(read_document(json.dumps(document)))
+    shown = read_result(json.dumps(document))
     certificates_ = iter(shown) if isinstance(shown, CertificateCurve) else iter([shown])
-    levels = {one.objective: one for one in read.statements}
+    levels = {one.objective: one for one in read.question.statements}
     made = _made_of(read)
     way = -1.0 if any(one is not None and one.ratio for one in made) else 1.0
-    for point in read.points:
+    for point in read.question.points:
         if point.claim is None:
             continue
         truths = [_truth(read, levels.get(one), one, point.rho, tol, budget) for one in made]
@@ -619,7 +632,7 @@ def assert_true(document: Document, tol: float = 1e-3, budget: int | None = 20) 
         for claim in (point.claim, next(certificates_)):
             assert way * claim.bound >= most.attained - 1e-12
             assert read.question.confidence is not None or way * (claim.attained or 0.0) <= most.bound + ROUNDING
-        for one, answer in zip(read.statements, point.answers, strict=True):
+        for one, answer in zip(read.question.statements, point.answers, strict=True):
             truth = _truth(read, one, one.objective, point.rho, tol, budget)
             assert way * answer.bound >= way * truth.attained - 1e-12
             assert (
@@ -635,12 +648,12 @@ def assert_no_more_is_proved(document: Document, tol: float = 1e-3, budget: int 
     Where they prove as much as is claimed, no claim that is false by little is proved by them.
     """
     try:
-        read = read_document(document)
+        (read,) = singles(read_document(document))
     except MalformedError:
         return
-    for number, statement in enumerate(read.statements):
+    for number, statement in enumerate(read.question.statements):
         way = -1.0 if statement.objective is not None and statement.objective.ratio else 1.0
-        for point in read.points:
+        for point in read.question.points:
             if point.claim is None:
                 continue
             answer = point.answers[number]
@@ -651,13 +664,14 @@ def assert_no_more_is_proved(document: Document, tol: float = 1e-3, budget: int 
             assert not (math.isfinite(false) and proves(read, number, answer.proof, point.rho, false))
 
 
-def proves(document: typed.Document, number: int, proof: typed.Proof, rho: float, claimed: float) -> bool:
+def proves(single: typed.Single, number: int, proof: typed.Proof, rho: float, claimed: float) -> bool:
     """Tell whether multipliers prove a claim about a statement of a document."""
-    statement, question = document.statements[number], document.question
+    question = single.question
+    statement = question.statements[number]
     before, ctx.prec = ctx.prec, PRECISION
     try:
-        surrogate = checked_surrogate(document.population, question, statement)
-        known = document.population if surrogate is None else surrogate.population
+        surrogate = checked_surrogate(single.population, question, statement)
+        known = single.population if surrogate is None else surrogate.population
         affinity = None if surrogate is None else surrogate.least_affinity(rho)
         ratio = statement.objective is not None and statement.objective.ratio
         exact = Statement(known, question, statement.objective, rho, affinity, claimed if ratio else 1.0)
@@ -669,9 +683,9 @@ def proves(document: typed.Document, number: int, proof: typed.Proof, rho: float
         ctx.prec = before
 
 
-def _made_of(document: typed.Document) -> list[typed.Objective | None]:
+def _made_of(single: typed.Single) -> list[typed.Objective | None]:
     """Return what the metric is the worst of, by our own list of metrics, which the checker does not know."""
-    population, asked = read_population(document.population), document.question.metric
+    population, asked = _read(single.population), single.question.metric
     if asked.name == "loss":
         return [None]
     group = None if asked.group is None else population.groups.index(read_name(asked.group))
@@ -686,7 +700,7 @@ _known: dict[str, Truth] = {}
 
 
 def _truth(
-    document: typed.Document,
+    single: typed.Single,
     statement: typed.Statement | None,
     about: typed.Objective | None,
     rho: float,
@@ -694,10 +708,11 @@ def _truth(
     budget: int | None,
 ) -> Truth:
     """Certify a statement anew. What has no statement of its own is as sure as the whole."""
-    population, question = document.population, document.question
+    population, question = single.population, single.question
     confidence = question.confidence if statement is None else statement.confidence
     region = "auto" if statement is None or statement.sampling is None else statement.sampling.region
-    key = repr((digest(population), replace(question, tol=tol), about, rho, confidence, region, budget))
+    asked = replace(question, tol=tol, statements=[], distance=None, points=[])
+    key = repr((population, asked, about, rho, confidence, region, budget))
     if key in _known:
         return _known[key]
     if about is None:
@@ -717,7 +732,7 @@ def _truth(
 
 
 def _solver(
-    population: typed.Population,
+    population: typed.Measured,
     question: typed.Question,
     objective: Objective | None,
     confidence: float | None,
@@ -732,13 +747,13 @@ def _solver(
         limits[f"{side}_rows"] = (given.rows, given.most) if given.rows else None
     keys = ("shift", "divergence", "support", "empty_cells", "fair", "base_rate_tolerance")
     asked = {key: getattr(question, key) for key in keys}
-    known = read_population(population)
+    known = _read(population)
     more: dict[str, Any] = {"confidence": confidence, "region": region, "tol": tol, "budget": budget}
     return solver(known, objective=objective, **asked, **limits, **more)
 
 
 def _found(
-    population: typed.Population,
+    population: typed.Measured,
     question: typed.Question,
     objective: Objective | None,
     rho: float,

@@ -13,10 +13,11 @@ from typing import Any
 
 from flint import arb
 
-from fairbound.verify.document import FORMAT, VERSION, Losses
+from fairbound.verify.document import Losses
 from fairbound.verify.sampling import MOST_DRAWS, recount
 from fairbound.verify.sphere import error_of_each, few_hits
 from fairbound.verify.strict import canonical
+from tests.by_hand import framed
 
 Document = dict[str, Any]
 Table = list[list[Any]]
@@ -94,17 +95,9 @@ def certificate(
     claim = {"bound": 1, "attained": 0.3}
     answer = {**claim, "witness": witness(known, **more), "proof": proof}
     sure = None if sampling is None else confidence
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "producer": "",
-        "population": known,
-        "question": asked,
-        "statements": [{"objective": one, "confidence": sure, "sampling": sampling} for one in objectives],
-        "distance": None if points == 1 else 0,
-        "points": [{"rho": 0.3, "claim": claim, "answers": [answer] * len(objectives)}] * points,
-    }
-    return written(document)
+    stated = [{"objective": one, "confidence": sure, "sampling": sampling} for one in objectives]
+    radii = [{"rho": 0.3, "claim": claim, "answers": [answer] * len(objectives)}] * points
+    return written(framed(known, asked, stated, None if points == 1 else 0, radii))
 
 
 def written(document: Document) -> str:

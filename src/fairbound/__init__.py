@@ -9,12 +9,14 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time a name is i
     from fairbound.certificate.certificate import Certificate, Status
     from fairbound.certificate.certify import certify, certify_curve, largest_certified_rho
     from fairbound.certificate.curve import CertificateCurve
+    from fairbound.certificate.evidence import Evidence, Gate, certify_all
     from fairbound.certificate.implied import ImpliedParity, implied_parity
     from fairbound.certificate.planning import expected_excess, rows_needed
     from fairbound.certificate.scoring import certified_loss
     from fairbound.data.losses import LOSSES, Loss
     from fairbound.data.population import Population
     from fairbound.data.predicted import Predicted
+    from fairbound.data.provenance import Provenance
     from fairbound.data.tally import Tally
     from fairbound.errors import InfeasibleError, InputError, SmallCellWarning, ThresholdError
     from fairbound.reporting.report import Report, report
@@ -29,12 +31,14 @@ _HOMES = {
     "certificate.certificate": ("Certificate", "Status"),
     "certificate.certify": ("certify", "certify_curve", "largest_certified_rho"),
     "certificate.curve": ("CertificateCurve",),
+    "certificate.evidence": ("Evidence", "Gate", "certify_all"),
     "certificate.implied": ("ImpliedParity", "implied_parity"),
     "certificate.planning": ("expected_excess", "rows_needed"),
     "certificate.scoring": ("certified_loss",),
     "data.losses": ("LOSSES", "Loss"),
     "data.population": ("Population",),
     "data.predicted": ("Predicted",),
+    "data.provenance": ("Provenance",),
     "data.tally": ("Tally",),
     "errors": ("InfeasibleError", "InputError", "SmallCellWarning", "ThresholdError"),
     "reporting.report": ("Report", "report"),
@@ -51,6 +55,8 @@ __all__ = [
     "REGIONS",
     "Certificate",
     "CertificateCurve",
+    "Evidence",
+    "Gate",
     "Hoeffding",
     "ImpliedParity",
     "InfeasibleError",
@@ -59,6 +65,7 @@ __all__ = [
     "NearestFair",
     "Population",
     "Predicted",
+    "Provenance",
     "Region",
     "Report",
     "SmallCellWarning",
@@ -73,6 +80,7 @@ __all__ = [
     "__version__",
     "certified_loss",
     "certify",
+    "certify_all",
     "certify_curve",
     "divergence_between",
     "expected_excess",

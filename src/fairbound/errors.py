@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 #: Stands before and after what is marked; random, so that no text of a user can be taken for it.
 _MARK = f"\x1f{os.urandom(8).hex()}\x1f"
@@ -146,6 +146,12 @@ class _WordedError(ValueError):
             ``{"fair=False": "--unfair"}`` names an argument together with its value.
         """
         return self._message.said(options)
+
+    def preceded(self, words: str) -> Self:
+        """Return the same error, with words before its message."""
+        found: Self = _remade(type(self), words + str(self))  # type: ignore[assignment]
+        found.__dict__.update(self.__dict__, _message=_Message((words, *self._message.parts)))
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy what was read, not the text: marks mean nothing to another process."""

@@ -10,6 +10,7 @@ import pytest
 
 from fairbound import CertificateCurve, InputError, Population, certify, certify_curve
 from fairbound.certificate.between import ProvedCurve
+from tests.by_hand import only
 from tests.problems import E, P, radius, random_population
 
 POPULATION = Population.from_moments(P, E)
@@ -78,8 +79,8 @@ def test_of_a_sample_the_larger_ball_counts() -> None:
 
 def test_what_is_not_proved_says_nothing_in_between() -> None:
     document = json.loads(certify_curve(POPULATION, [0.1, 0.2]).to_json())
-    document["points"][0]["claim"]["bound"] -= 0.01
-    document["points"][0]["answers"][0]["bound"] -= 0.01
+    only(document)["points"][0]["claim"]["bound"] -= 0.01
+    only(document)["points"][0]["answers"][0]["bound"] -= 0.01
     with pytest.raises(ValueError, match="not proved"):
         ProvedCurve(json.dumps(document))
     forged = CertificateCurve.from_json(json.dumps(document))

@@ -40,7 +40,7 @@ def frame(rows: int = 500, labels: int = 2) -> pl.DataFrame:
 
 
 def population(source: Any, **columns: Any) -> written.Population:
-    return write_population(Population.from_frame(source, **columns))
+    return write_population([Population.from_frame(source, **columns)])
 
 
 @pytest.mark.parametrize(

@@ -369,7 +369,7 @@ def test_samples_of_selections_are_proved(engine: str, shift: Any, region: str) 
 def test_selections_between_0_and_1_prove_nothing() -> None:
     population, _ = three_labels()
     document = json.loads(certify(population.selecting("a"), 0.4, confidence=0.9).to_json())
-    document["population"]["knowledge"]["cells"][0][0][1][0] = 0.5
+    document["population"]["measures"][0]["knowledge"]["cells"][0][0][1][0] = 0.5
     document["digest"] = digest(document["population"])
     result = verify(document)
     assert any("no losses but 0 and 1 for the loss selected" in reason for reason in result.reasons)

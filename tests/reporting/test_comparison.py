@@ -92,7 +92,7 @@ def test_other_questions_are_not_compared() -> None:
 
 def test_what_is_not_proved_is_not_compared() -> None:
     document = json.loads(curve(OLD).to_json())
-    for claim in (document["points"][-1]["claim"], *document["points"][-1]["answers"]):
+    for claim in (document["questions"][0]["points"][-1]["claim"], *document["questions"][0]["points"][-1]["answers"]):
         claim["bound"] -= 0.01
     text = words(Page(report(curve(BETTER), against=json.dumps(document))))
     assert "Not both certificates are proved, so nothing is said of which model is better." in text

@@ -32,6 +32,7 @@ from fairbound.reporting.report_data import examine
 from fairbound.verify.strict import MalformedError
 from fairbound.wording.digits import Digits, gap_up, radius_down, signed
 from fairbound.wording.names import short_name
+from tests.by_hand import only
 from tests.pages import NASTY, nasty_curve, sampled_curve, small_curve
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
@@ -212,7 +213,7 @@ def test_the_attached_certificate_is_the_one_that_was_checked(curve: Certificate
 
 def test_a_claim_that_is_not_proved_is_shown_as_such(curve: CertificateCurve) -> None:
     document = json.loads(curve.to_json())
-    for claim in (document["points"][-1]["claim"], *document["points"][-1]["answers"]):
+    for claim in (only(document)["points"][-1]["claim"], *only(document)["points"][-1]["answers"]):
         claim["bound"] -= 0.01
     text = words(Page(report(json.dumps(document))))
     assert "✗ Not proved" in text
@@ -225,7 +226,7 @@ def test_a_claim_that_is_not_proved_is_shown_as_such(curve: CertificateCurve) ->
 
 def test_what_is_refused_takes_a_line_for_each_radius(curve: CertificateCurve) -> None:
     document = json.loads(curve.to_json())
-    for point in document["points"][-3:]:
+    for point in document["questions"][0]["points"][-3:]:
         for claim in (point["claim"], *point["answers"]):
             claim["bound"] -= 0.01
     lines, details = refusals(examine(json.dumps(document)))
@@ -271,9 +272,9 @@ def test_a_false_digest_is_not_repaired_by_reading() -> None:
 def test_what_the_checker_does_not_check_is_computed_anew(curve: CertificateCurve) -> None:
     """A stranger's document may hide a radius as infeasible, or state a false distance."""
     document = json.loads(curve.to_json())
-    hidden = document["points"][2]["rho"]
-    document["points"][2] = {"rho": hidden, "claim": None, "answers": []}
-    document["distance"] = 0.09
+    hidden = only(document)["points"][2]["rho"]
+    only(document)["points"][2] = {"rho": hidden, "claim": None, "answers": []}
+    only(document)["distance"] = 0.09
     assert verify(json.dumps(document)).valid
     text = words(Page(report(json.dumps(document))))
     assert f"calls rho = {hidden} infeasible" in text
@@ -327,14 +328,14 @@ def test_no_name_gets_out_of_its_place() -> None:
 
 def test_texts_of_the_document_are_escaped_too(curve: CertificateCurve) -> None:
     document = json.loads(curve.to_json())
-    document["producer"] = document["population"]["loss"] = '"><script>alert(1)</script>'
+    document["producer"] = document["population"]["measures"][0]["loss"] = '"><script>alert(1)</script>'
     page = Page(report(json.dumps(document)))
     assert [tag for tag, _ in page.elements].count("script") == 3
 
 
 def test_no_text_of_the_document_turns_the_numbers_around(curve: CertificateCurve) -> None:
     document = json.loads(curve.to_json())
-    document["population"]["loss"] = "loss \u202e\u2067"
+    document["population"]["measures"][0]["loss"] = "loss \u202e\u2067"
     document["population"]["groups"][0] = "עברית \u202e"
     text = report(json.dumps(document), title="\u202etitle")
     assert not re.search("[\u202a-\u202e\u2066-\u2069]", text)

@@ -10,6 +10,7 @@ import pytest
 
 from fairbound import Certificate, Population, certify, verify
 from fairbound.problem.divergences import DivergenceName
+from tests.by_hand import only
 from tests.divergence_oracles import distance, primal_at
 from tests.forging import Change, Document, check_forgery, claims, statements
 from tests.metric_problems import named
@@ -118,7 +119,7 @@ def leading(d: Document) -> Document:
 
 FORGERIES: dict[str, Change] = {
     "claims too low": lambda d: [c.update(bound=c["bound"] - 1e-3, attained=c["attained"] - 1e-3) for c in claims(d)],
-    "a smaller radius": lambda d: [point.update(rho=0.8 * point["rho"]) for point in d["points"]],
+    "a smaller radius": lambda d: [point.update(rho=0.8 * point["rho"]) for point in only(d)["points"]],
     "relaxed turned round": lambda d: [
         leaf.update(relaxed="both" if leaf["relaxed"] == "plus" else "minus") for leaf in leading(d)["proof"]["leaves"]
     ],

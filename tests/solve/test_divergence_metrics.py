@@ -29,6 +29,7 @@ from fairbound.problem.question import Shift
 from fairbound.solve.nearest_product import nearest_product, with_every_share
 from fairbound.solve.problem import Problem, problem_of
 from fairbound.solve.signed_values import objective_problem
+from tests.by_hand import only
 from tests.divergence_oracles import farthest_share, members, primal_at
 from tests.forging import Change, Document, check_forgery, claims, statements
 from tests.metric_problems import EXTREME, named, possible_metrics, random_table
@@ -310,7 +311,7 @@ def add(by: float, *keys: str) -> Change:
 
 
 def other_divergence(d: Document) -> None:
-    question = d["question"]
+    question = only(d)
     question["divergence"] = "chi_squared" if question["divergence"] == "kl" else "kl"
 
 
@@ -321,7 +322,7 @@ def turn_relaxed(d: Document) -> None:
 
 FORGERIES: dict[str, Change] = {
     "claims too low": add(-1e-3, "bound", "attained"),
-    "a smaller radius": lambda d: d["points"][0].update(rho=0.8 * d["points"][0]["rho"]),
+    "a smaller radius": lambda d: only(d)["points"][0].update(rho=0.8 * only(d)["points"][0]["rho"]),
     "another divergence": other_divergence,
     "attained overstated": add(1e-4, "attained"),
     "relaxed turned round": turn_relaxed,
@@ -342,7 +343,7 @@ def test_proofs_of_one_ball_are_refused_for_others(name: DivergenceName) -> None
     hellinger = certify(MEAN, 0.1, metric="group_loss").to_json()
     for base_rates in (True, False):
         text = certify(MEAN, RADIUS[name], divergence=name, metric="group_loss", fair=base_rates).to_json()
-        check_forgery(text, lambda d: d["question"].update(divergence="hellinger"), "", None)
+        check_forgery(text, lambda d: only(d).update(divergence="hellinger"), "", None)
         other = [answer["proof"] for answer in statements(json.loads(hellinger))]
 
         def exchanged(d: Document, proofs: list[Any] = other) -> None:

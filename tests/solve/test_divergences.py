@@ -34,6 +34,7 @@ from fairbound.solve.nearest_product import nearest_product, product_divergence
 from fairbound.solve.problem import Problem, problem_of
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.worst_within_cells import Ground, keep_inside, measure, worst_inside
+from tests.by_hand import only
 from tests.divergence_oracles import distance, members, primal_at
 from tests.forging import Change, check_forgery, claims, statements
 from tests.problems import E, P, random_population
@@ -415,10 +416,13 @@ FORGERIES: dict[str, tuple[Change, str]] = {
         lambda d: [c.update(bound=c["attained"] - 1e-3) for c in claims(d)],
         "not prove the claimed bound",
     ),
-    "a smaller radius": (lambda d: d["points"][0].update(rho=0.8 * d["points"][0]["rho"]), "outside the ball"),
+    "a smaller radius": (
+        lambda d: only(d)["points"][0].update(rho=0.8 * only(d)["points"][0]["rho"]),
+        "outside the ball",
+    ),
     "attained overstated": (lambda d: [c.update(attained=c["attained"] + 1e-4) for c in claims(d)], "less than"),
     "another divergence": (
-        lambda d: d["question"].update(divergence="chi_squared" if d["question"]["divergence"] == "kl" else "kl"),
+        lambda d: only(d).update(divergence="chi_squared" if only(d)["divergence"] == "kl" else "kl"),
         "",
     ),
 }

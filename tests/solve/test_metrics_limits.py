@@ -15,6 +15,7 @@ from fairbound.solve.leaf_bounds import conditional_bound
 from fairbound.solve.odds_range import share_range
 from fairbound.solve.problem import Problem
 from fairbound.solve.shares import MarginalSet
+from tests.by_hand import only
 from tests.forging import Change, Document, check_forgery, statements
 from tests.metric_oracles import Members, cells_of, largest, looked_at, sought
 from tests.metric_problems import POSITIVE, named, random_table
@@ -187,10 +188,10 @@ def test_not_proved(kind: str, change: str) -> None:
 
 def test_wider_limits_are_not_proved() -> None:
     """The proof uses the limits: it does not hold without them."""
-    check_forgery(_written("skew"), lambda d: d["question"]["label_limits"].update(skew=0.9), "leaves out")
+    check_forgery(_written("skew"), lambda d: only(d)["label_limits"].update(skew=0.9), "leaves out")
 
     def no_limits(d: Document) -> None:
-        d["question"]["label_limits"] = {"skew": None, "rows": [], "most": []}
+        only(d)["label_limits"] = {"skew": None, "rows": [], "most": []}
         each_leaf(lambda leaf: leaf.update(label_mu=[]))(d)
 
     check_forgery(_written("least"), no_limits, "leaves out")

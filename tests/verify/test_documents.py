@@ -15,6 +15,7 @@ from fairbound.cli import main
 from fairbound.verify import strict
 from fairbound.verify.strict import canonical
 from fairbound.verify.verdict import Verdict, Verification, verify
+from tests.by_hand import framed, only
 
 Document = dict[str, Any]
 
@@ -71,18 +72,8 @@ def whole(statements: list[Any], answers: list[Document], claim: Document, **que
         "tol": 0.001,
     }
     stated = [{"objective": one, "confidence": None, "sampling": None} for one in statements]
-    document = {
-        "format": "fairbound-certificate",
-        "version": "2.0.0",
-        "producer": "by hand",
-        "population": population,
-        "question": {**asked, **question},
-        "statements": stated,
-        "distance": None,
-        "points": [{"rho": 0.2, "claim": claim, "answers": answers}],
-        "digest": "",
-    }
-    return copy.deepcopy(document)
+    points = [{"rho": 0.2, "claim": claim, "answers": answers}]
+    return copy.deepcopy({**framed(population, {**asked, **question}, stated, None, points), "digest": ""})
 
 
 def checked(document: Document) -> Verification:
@@ -124,7 +115,7 @@ def test_what_is_plain_to_see_is_proved() -> None:
     assert found.valid, found.reasons
     assert found.checked_bound == 0.6
     document = loss()
-    document["points"][0]["claim"]["bound"] = document["points"][0]["answers"][0]["bound"] = 0.59
+    only(document)["points"][0]["claim"]["bound"] = only(document)["points"][0]["answers"][0]["bound"] = 0.59
     assert checked(document).verdict is Verdict.NOT_PROVED
     found = checked(difference())
     assert found.valid, found.reasons
@@ -133,7 +124,7 @@ def test_what_is_plain_to_see_is_proved() -> None:
 def test_what_was_checked_of_a_metric_is_its_weakest_part() -> None:
     """Also if that follows from two means, of which no witness is shown."""
     document = difference()
-    point = document["points"][0]
+    point = only(document)["points"][0]
     point["claim"]["bound"] = point["answers"][1]["bound"] = 0.9
     found = checked(document)
     assert found.valid, found.reasons
@@ -146,8 +137,8 @@ def test_what_was_checked_of_a_metric_is_its_weakest_part() -> None:
 def test_what_means_attain_is_not_what_their_difference_attains() -> None:
     """A half that is shown with a witness of its own."""
     document = difference()
-    document["points"][0]["answers"][1] |= answer(0.3, 0.18, tilted("both", 0.0))
-    document["points"][0]["answers"][1]["attained"] = 0.6 * 0.1 + 0.4 * 0.3
+    only(document)["points"][0]["answers"][1] |= answer(0.3, 0.18, tilted("both", 0.0))
+    only(document)["points"][0]["answers"][1]["attained"] = 0.6 * 0.1 + 0.4 * 0.3
     found = checked(document)
     assert found.valid, found.reasons
     assert found.witness_value == pytest.approx(0.18)
@@ -157,29 +148,29 @@ def test_a_missing_or_foreign_statement_is_refused() -> None:
     """Each of the differences needs itself, or both of its means; and none stands there twice."""
     for number in range(3):
         document = difference()
-        del document["statements"][number], document["points"][0]["answers"][number]
+        del only(document)["statements"][number], only(document)["points"][0]["answers"][number]
         assert not checked(document).valid
     document = difference()
-    document["statements"].append(document["statements"][1])
-    document["points"][0]["answers"].append(document["points"][0]["answers"][1])
+    only(document)["statements"].append(only(document)["statements"][1])
+    only(document)["points"][0]["answers"].append(only(document)["points"][0]["answers"][1])
     assert not checked(document).valid
 
 
 def test_the_loss_of_all_is_not_that_of_a_group() -> None:
     """Whoever reads a group's name believes it."""
     document = loss()
-    document["question"]["metric"]["group"] = "a"
+    only(document)["metric"]["group"] = "a"
     found = checked(document)
     assert found.verdict is Verdict.NOT_A_CERTIFICATE
-    assert "question.metric.group" in found.reasons[0]
+    assert "questions[0].metric.group" in found.reasons[0]
 
 
 def test_a_claim_without_what_is_attained_is_refused() -> None:
     """And does not end the check with an error."""
     document = loss()
-    document["points"][0]["claim"]["attained"] = None
+    only(document)["points"][0]["claim"]["attained"] = None
     assert checked(document).verdict is Verdict.NOT_PROVED
-    document["points"][0]["answers"][0] |= {"attained": None, "witness": None}
+    only(document)["points"][0]["answers"][0] |= {"attained": None, "witness": None}
     assert checked(document).verdict is Verdict.NOT_PROVED
 
 
@@ -189,7 +180,7 @@ def test_ratios_lie_between_zero_and_one(value: float) -> None:
     answers = [answer(0.0, value, tilted("both", 0.0)), answer(0.0, 1.0, tilted("both", 0.0))]
     objectives = [objective(0, 1, ratio=True), objective(1, 0, ratio=True)]
     document = whole(objectives, answers, {"bound": 0.0, "attained": 0.0})
-    document["question"]["metric"]["name"] = "demographic_parity_ratio"
+    only(document)["metric"]["name"] = "demographic_parity_ratio"
     found = checked(document)
     assert found.verdict is Verdict.NOT_A_CERTIFICATE
     assert "ratio" in found.reasons[0]
@@ -198,8 +189,8 @@ def test_ratios_lie_between_zero_and_one(value: float) -> None:
 def test_a_witness_may_have_nothing_in_common_with_the_data() -> None:
     """At radius 1 every distribution is in the ball."""
     document = loss()
-    document["question"]["shift"] = "general"
-    point = document["points"][0]
+    only(document)["shift"] = "general"
+    point = only(document)["points"][0]
     point |= {"rho": 1.0, "claim": {"bound": 1.0, "attained": 1.0}, "answers": [answer(1.0, 1.0, tilted(level=1.0))]}
     point["answers"][0]["witness"] |= {"unseen": [[1.0] * 2] * 2, "reweighting": [[[0.0, 0.0]] * 2] * 2}
     document["population"]["weight"] = [[0.1, 0.2], [0.3, 0.7]]
@@ -210,12 +201,14 @@ def test_a_witness_may_have_nothing_in_common_with_the_data() -> None:
 def sampled() -> Document:
     """Return a document about a sample of ten rows without a loss, with the limits that rows cannot exceed."""
     document = loss()
-    document["population"] |= {"loss": "zero_one", "weighted": False, "rows": 10.0}
+    document["population"] |= {"weighted": False, "rows": 10.0}
+    document["population"]["measures"][0]["loss"] = "zero_one"
+    document["confidence"] = 0.9
     cells = [[[[0.0, 0.0, weight, 0.0]] for weight in row] for row in document["population"]["weight"]]
-    document["population"]["knowledge"] = {"kind": "losses", "cells": cells, "rows": 3.0}
-    document["question"]["confidence"] = 0.9
-    document["statements"][0]["confidence"] = 0.9
-    document["statements"][0]["sampling"] = {
+    document["population"]["measures"][0]["knowledge"] = {"kind": "losses", "cells": cells, "rows": 3.0}
+    only(document)["confidence"] = 0.9
+    only(document)["statements"][0]["confidence"] = 0.9
+    only(document)["statements"][0]["sampling"] = {
         "region": "hoeffding",
         "affinity": 0.0,
         "weight": document["population"]["weight"],
@@ -224,7 +217,7 @@ def sampled() -> Document:
         "counts": None,
         "seed": None,
     }
-    document["points"][0] |= {
+    only(document)["points"][0] |= {
         "claim": {"bound": 1.0, "attained": 1.0},
         "answers": [answer(1.0, 1.0, tilted(level=1.0))],
     }
@@ -238,7 +231,7 @@ def test_the_region_hoeffding() -> None:
     assert found.valid, found.reasons
     assert any("not the usual region" in check for check in found.checks)
     assert any("hoeffding" in check and "10 rows" in check for check in found.checks)
-    document["statements"][0]["sampling"]["knowledge"]["mean"][0][0] = 0.5
+    only(document)["statements"][0]["sampling"]["knowledge"]["mean"][0][0] = 0.5
     assert "may exceed 0.5" in checked(document).reasons[0]
 
 
@@ -248,7 +241,7 @@ def ratio(attained: float) -> Document:
     answers = [answer(0.0, 1.0, tilted("both", 0.0)), answer(0.0, attained, tilted("both", 0.0))]
     claim = {"bound": 0.0, "attained": min(1.0, attained)}
     document = whole(objectives, answers, claim, metric={"name": "demographic_parity_ratio", "group": None})
-    document["population"].update(
+    document["population"]["measures"][0].update(
         loss="selected", positive=1, knowledge={"kind": "mean", "mean": [[1e-13] * 2, [2e-13] * 2]}
     )
     return document
@@ -262,7 +255,7 @@ def test_what_a_ratio_attains_is_measured_by_its_own_mean() -> None:
         assert found.verdict is Verdict.NOT_PROVED
         assert f"{word} the attained one" in found.reasons[0]
     nothing = ratio(0.5)
-    nothing["population"]["knowledge"]["mean"] = [[0.0] * 2, [0.0] * 2]
+    nothing["population"]["measures"][0]["knowledge"]["mean"] = [[0.0] * 2, [0.0] * 2]
     assert "no mean to divide by" in checked(nothing).reasons[0]
 
 
@@ -288,9 +281,12 @@ def test_what_is_not_looked_at_of_a_region_must_not_be_there() -> None:
     assert checked(document).valid
     for key, value in (("losses", [0.0, 1.0]), ("counts", [[[3, 0], [2, 0]]] * 2), ("seed", 7)):
         other = copy.deepcopy(document)
-        other["statements"][0]["sampling"][key] = value
+        only(other)["statements"][0]["sampling"][key] = value
         if key != "seed":
-            other["statements"][0]["sampling"] |= {"losses": [0.0, 1.0], "counts": [[[3, 0], [2, 0]]] * 2}
+            only(other)["statements"][0]["sampling"] |= {
+                "losses": [0.0, 1.0],
+                "counts": [[[3, 0], [2, 0]]] * 2,
+            }
         found = checked(other)
         assert found.verdict is Verdict.NOT_A_CERTIFICATE
         assert "must be null for the region hoeffding" in found.reasons[0]

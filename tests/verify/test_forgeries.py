@@ -32,9 +32,11 @@ from fairbound.data.loss_summary import bin_edges
 from fairbound.reporting.report_data import worst_losses
 from fairbound.sampling.discretise import drawn
 from fairbound.verify import verdict
+from fairbound.verify.document import singles
 from fairbound.verify.names import CEILINGS, RESERVED
 from fairbound.verify.reading import read_document
 from fairbound.verify.verdict import Finding, _decide
+from tests.by_hand import only
 from tests.forging import (
     MOST_MUTANTS,
     MUTANTS,
@@ -102,8 +104,8 @@ def worst(answers: list[Document], *, ratio: bool) -> Document:
 
 def claim_the_worst(document: Document) -> None:
     """Claim of the metric what its statements say, as a careful forger does."""
-    ratio = any(one["objective"] is not None and one["objective"]["ratio"] for one in document["statements"])
-    for point in document["points"]:
+    ratio = any(one["objective"] is not None and one["objective"]["ratio"] for one in only(document)["statements"])
+    for point in only(document)["points"]:
         if point["answers"]:
             point["claim"] = worst(point["answers"], ratio=ratio)
 
@@ -205,16 +207,16 @@ def ask(key: str, value: Any) -> Change:
     """Ask something else."""
 
     def change(document: Document) -> None:
-        question = document["question"]
+        question = only(document)
         if key == "rho":
-            for point in document["points"]:
+            for point in only(document)["points"]:
                 point["rho"] = value
         elif key.endswith("_skew"):
             question[f"{key[:5]}_limits"]["skew"] = value
         else:
             question[key] = value
         if key == "confidence":
-            for statement in document["statements"]:
+            for statement in only(document)["statements"]:
                 statement["confidence"] = value
 
     return change
@@ -222,7 +224,7 @@ def ask(key: str, value: Any) -> Change:
 
 def no_limits(document: Document) -> None:
     for side in ("group", "label"):
-        document["question"][f"{side}_limits"] = {"skew": None, "rows": [], "most": []}
+        only(document)[f"{side}_limits"] = {"skew": None, "rows": [], "most": []}
         for leaf in leaves(document):
             leaf[f"{side}_mu"] = []
 
@@ -230,7 +232,7 @@ def no_limits(document: Document) -> None:
 def looser_limits(document: Document) -> None:
     """Limits that say nothing, with the same multipliers."""
     for side in ("group", "label"):
-        limits = document["question"][f"{side}_limits"]
+        limits = only(document)[f"{side}_limits"]
         limits["most"] = [min(2.0, most + 0.01) for most in limits["most"]]
         limits["skew"] = None if limits["skew"] is None else min(1.0, limits["skew"] + 0.01)
 
@@ -239,7 +241,7 @@ def widen(by: float) -> Change:
     """Ask about larger balls: the worst cases lie inside still, so that nothing but the proof can tell."""
 
     def change(document: Document) -> None:
-        for point in document["points"]:
+        for point in only(document)["points"]:
             point["rho"] += by
 
     return change
@@ -356,7 +358,7 @@ def no_witness(which: slice) -> Change:
     """Show no worst case, and so nothing that is attained, of some statements."""
 
     def change(document: Document) -> None:
-        for point in document["points"]:
+        for point in only(document)["points"]:
             for answer in point["answers"][which]:
                 answer["witness"] = answer["attained"] = None
         claim_the_worst(document)
@@ -368,7 +370,7 @@ def exchanged(*keys: str) -> Change:
     """Exchange what the answers to two statements have."""
 
     def change(document: Document) -> None:
-        for point in document["points"]:
+        for point in only(document)["points"]:
             before = copy.deepcopy(point["answers"])
             for answer, other in zip(point["answers"], before[1:] + before[:1], strict=True):
                 answer.update({key: other[key] for key in keys})
@@ -378,7 +380,7 @@ def exchanged(*keys: str) -> Change:
 
 
 def objectives_turned_round(document: Document) -> None:
-    for statement in document["statements"]:
+    for statement in only(document)["statements"]:
         about = statement["objective"]
         if about is not None:
             about["plus"], about["minus"] = about["minus"], about["plus"]
@@ -388,7 +390,7 @@ def objectives(**entries: Any) -> Change:
     """Say that statements are about something else."""
 
     def change(document: Document) -> None:
-        for statement in document["statements"]:
+        for statement in only(document)["statements"]:
             if statement["objective"] is not None:
                 statement["objective"].update(entries)
 
@@ -396,43 +398,43 @@ def objectives(**entries: Any) -> Change:
 
 
 def statements_turned_round(document: Document) -> None:
-    document["statements"].reverse()
+    only(document)["statements"].reverse()
 
 
 def one_statement_fewer(document: Document) -> None:
-    document["statements"].pop()
-    for point in document["points"]:
+    only(document)["statements"].pop()
+    for point in only(document)["points"]:
         point["answers"].pop()
     claim_the_worst(document)
 
 
 def one_statement_twice(document: Document) -> None:
-    document["statements"][-1] = document["statements"][0]
-    for point in document["points"]:
+    only(document)["statements"][-1] = only(document)["statements"][0]
+    for point in only(document)["points"]:
         point["answers"][-1] = point["answers"][0]
     claim_the_worst(document)
 
 
 def surer_statements(document: Document) -> None:
-    for statement in document["statements"]:
+    for statement in only(document)["statements"]:
         if statement["confidence"] is not None:
             statement["confidence"] = 0.999
 
 
 def surer_whole(document: Document) -> None:
-    if document["question"]["confidence"] is not None:
-        document["question"]["confidence"] = 0.999
+    if only(document)["confidence"] is not None:
+        only(document)["confidence"] = 0.999
 
 
 def sample_for_the_truth(document: Document) -> None:
     """Say that the rows are all there is."""
     ask("confidence", None)(document)
-    for statement in document["statements"]:
+    for statement in only(document)["statements"]:
         statement["sampling"] = None
 
 
 def one_group_only(document: Document) -> None:
-    document["question"]["metric"]["group"] = document["population"]["groups"][0]
+    only(document)["metric"]["group"] = document["population"]["groups"][0]
 
 
 #: What a forger who knows the format would try; whatever is still proved must be true of the question as it now is.
@@ -507,7 +509,7 @@ TRICKS: dict[str, Change] = {
     "one statement fewer": one_statement_fewer,
     "one statement twice": one_statement_twice,
     "one group only": one_group_only,
-    **{f"metric {metric}": lambda d, name=metric: d["question"]["metric"].update(name=name) for metric in METRICS},  # type: ignore[misc]
+    **{f"metric {metric}": lambda d, name=metric: only(d)["metric"].update(name=name) for metric in METRICS},  # type: ignore[misc]
 }
 
 
@@ -588,8 +590,8 @@ def test_limits_that_contradict_each_other_by_a_hair(by: float) -> None:
     far = certify(population, 0.4, group_limits=half)
     weak = json.loads(near.to_json())
     document = json.loads(far.to_json())
-    assert document["question"]["group_limits"]["most"] == [-0.5, 0.5]
-    document["question"]["group_limits"]["most"] = [-0.5 - by / 2, 0.5 - by / 2]
+    assert only(document)["group_limits"]["most"] == [-0.5, 0.5]
+    only(document)["group_limits"]["most"] = [-0.5 - by / 2, 0.5 - by / 2]
     (answer,), (weak_answer,), (leaf,) = statements(document), statements(weak), leaves(document)
     answer["witness"], honest_mu = weak_answer["witness"], leaf["group_mu"]
     claimed = near.bound + 0.25 * (far.bound - near.bound)
@@ -609,7 +611,7 @@ def test_a_radius_below_the_nearest_by_a_hair() -> None:
     for below in (5e-13, 1e-13):
         for scale in (1.0, 1e2, 1e4, 1e8):
             forged = copy.deepcopy(document)
-            forged["points"][0]["rho"] = near.distance - below
+            only(forged)["points"][0]["rho"] = near.distance - below
             (leaf,), (answer,) = leaves(forged), statements(forged)
             leaf["zeta"] = numbers(leaf["zeta"], lambda v, by=scale: v * by)  # type: ignore[misc]
             leaf["lam"] *= math.sqrt(scale)
@@ -627,11 +629,11 @@ def test_selected_is_zero_or_one() -> None:
     population = Population.from_moments(P, 0.4 * E, ceiling=0.45)
     document = json.loads(certify(population, 0.3, metric="group_loss_difference").to_json())
     assert verify(copy.deepcopy(document)).valid
-    document["question"]["metric"]["name"] = "demographic_parity_difference"
+    only(document)["metric"]["name"] = "demographic_parity_difference"
     document["population"].update(loss="selected", positive=1)
-    refused(document, "population.ceiling must be 1")
+    refused(document, "population.measures[0].ceiling must be 1")
     varied = json.loads(certify(Population.from_moments(P, E, 0.0 * E), 0.3, metric="group_loss_difference").to_json())
-    varied["question"]["metric"]["name"] = "demographic_parity_difference"
+    only(varied)["metric"]["name"] = "demographic_parity_difference"
     varied["population"].update(loss="selected", positive=1)
     refused(varied, "must not have variances")
 
@@ -739,7 +741,7 @@ def test_no_order_of_rows_or_names_chooses_the_random_numbers() -> None:
     )
     assert drawn(transposed_, 3, 0).counts.tolist() == found[::-1][:, [2, 0, 1]].tolist()
     document = json.loads(certify(population, 0.2, confidence=0.9).to_json())
-    for row in document["population"]["knowledge"]["cells"]:
+    for row in document["population"]["measures"][0]["knowledge"]["cells"]:
         for cell in row:
             cell.reverse()
             low, high, weight, share = cell[0]
@@ -755,7 +757,7 @@ def test_rows_assigned_to_small_random_numbers_prove_nothing() -> None:
     group, label = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
     population = Population.from_losses(rng.random(400), label, sensitive_features=group, ceiling=1.0)
     document = json.loads(certify(population, 0.05, confidence=0.9).to_json())
-    sampling = document["statements"][0]["sampling"]
+    sampling = only(document)["statements"][0]["sampling"]
     for s in range(2):
         for y in range(2):
             counts = sampling["counts"][s][y]
@@ -768,14 +770,14 @@ def test_rows_assigned_to_small_random_numbers_prove_nothing() -> None:
 def test_statements_of_a_metric_rest_on_one_sample() -> None:
     """The best of many seeds for one of the statements."""
     document = honest("general, sphere, group_loss_difference")
-    document["statements"][1]["sampling"]["seed"] = 37
+    only(document)["statements"][1]["sampling"]["seed"] = 37
     refused(document, "statements[1].sampling.seed")
 
 
 def test_cells_of_more_rows_than_numbers_count() -> None:
     for many in (2**63, 10**19, 1e99):
         document = honest("general, sphere")
-        for part in (document["population"], document["statements"][0]["sampling"]):
+        for part in (document["population"], only(document)["statements"][0]["sampling"]):
             part["weight"][0][0] = many
             part["knowledge"]["cells"][0][0] = [[0.0, 0.0, many, 0]]
         document["population"]["rows"] = int(sum(map(sum, document["population"]["weight"])))
@@ -829,13 +831,13 @@ def test_no_ratio_exceeds_one() -> None:
 )
 def test_no_other_loss_looks_like_ours(name: str) -> None:
     document = honest("general, moments")
-    document["population"]["loss"] = name
+    document["population"]["measures"][0]["loss"] = name
     refused(document, "must not look like")
 
 
 def test_no_loss_is_longer_than_what_is_looked_at() -> None:
     document = honest("general, moments")
-    document["population"]["loss"] = "\u0301" * 200 + "zero_one"
+    document["population"]["measures"][0]["loss"] = "\u0301" * 200 + "zero_one"
     refused(document, "must have a length from 0 to 200")
 
 
@@ -886,7 +888,7 @@ def _rows_of_errors() -> Population:
 
 def test_a_curve_of_a_metric_has_a_distance() -> None:
     document = honest("general, group_loss, equal base rates", curve=True)
-    document["distance"] = None
+    only(document)["distance"] = None
     refused(document, "distance")
 
 
@@ -923,7 +925,7 @@ def test_the_checker_knows_the_ceilings_of_all_losses() -> None:
 def test_strange_characters_are_remarked_on() -> None:
     document = honest("general, moments")
     document["population"]["groups"] = ["-1", "\u22121"]
-    document["population"]["loss"] = "zero_one\U0001d159"
+    document["population"]["measures"][0]["loss"] = "zero_one\U0001d159"
     said = " ".join(verify(mended(document)).remarks)
     assert "groups with characters that may be taken for others" in said
     assert "loss with characters that may be taken for others" in said
@@ -932,7 +934,7 @@ def test_strange_characters_are_remarked_on() -> None:
 def test_what_a_document_says_of_its_distance_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = honest("general, moments", curve=True)
     true = f"{document['distance']:.6f}"
-    document["distance"] = 0.0
+    only(document)["distance"] = 0.0
     file = tmp_path / "curve.json"
     file.write_text(json.dumps(document))
     assert main(["show", str(file)]) == 0
@@ -947,9 +949,9 @@ def test_rows_on_an_edge_have_one_place() -> None:
     group, label = [0] * 80 + [1] * 80, [0] * 40 + [1] * 40 + [0] * 40 + [1] * 40
     population = Population.from_losses(losses, label, sensitive_features=group, ceiling=1.0)
     document = json.loads(certify(population, 0.2, shift="sensitive", confidence=0.9).to_json())
-    sampling = document["statements"][0]["sampling"]
+    sampling = only(document)["statements"][0]["sampling"]
     counts = copy.deepcopy(sampling["counts"])
-    (cell,) = (c for row in document["population"]["knowledge"]["cells"] for c in row if c[0][1] == 0.75)
+    (cell,) = (c for row in document["population"]["measures"][0]["knowledge"]["cells"] for c in row if c[0][1] == 0.75)
     for split in (1, 13, 40):
         cell[:] = [[edges[number - 1], 0.75, split, 1.0], [0.75, 0.75, 40 - split, 0.0]][: 1 + (split < 40)]
         result = verify(mended(document))
@@ -972,9 +974,9 @@ def test_a_ceiling_that_differs_by_a_hair_gives_the_same_numbers() -> None:
 
 
 def test_nothing_is_proved_without_a_bound_for_every_statement_at_every_radius() -> None:
-    whole = read_document(text("general, group_loss_difference, equal base rates", curve=True))
+    (whole,) = singles(read_document(text("general, group_loss_difference, equal base rates", curve=True)))
     complete = [Finding("", shown=True, bound=0.3, value=0.2) for _ in range(4)]
-    assert _decide(whole, [], complete, []).valid
+    assert _decide(whole, [], complete, []).proved
     for found in (
         [],
         complete[:-1],
@@ -983,8 +985,8 @@ def test_nothing_is_proved_without_a_bound_for_every_statement_at_every_radius()
         [*complete[:-1], Finding("", shown=True, bound=0.3, value=None)],
         [*complete[:-1], Finding("", shown=True, bound=0.3, value=0.2, reasons=["no"])],
     ):
-        assert not _decide(whole, [], found, []).valid
-    assert not _decide(whole, ["the digest"], complete, []).valid
+        assert not _decide(whole, [], found, []).proved
+    assert not _decide(whole, ["the digest"], complete, []).proved
 
 
 def test_a_bound_below_what_the_witness_attains_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from flint import arb, ctx, fmpq
 from scipy import stats
 
 from fairbound import Population, certify, certify_curve, verify
-from fairbound.verify.document import Limits
+from fairbound.verify.document import Limits, singles
 from fairbound.verify.metric import MOST_SHOWN, describe_objective
 from fairbound.verify.names import MOST_SEEN, looks
 from fairbound.verify.reading import read_document
@@ -159,8 +159,8 @@ def test_more_parts_than_a_name_may_have() -> None:
 
 
 def test_long_names_are_shortened() -> None:
-    document = read_document(named(2, "x" * 9_000, 1))
-    assert len(describe_objective(document.population, document.statements[0].objective)) < 3 * MOST_SHOWN
+    (single,) = singles(read_document(named(2, "x" * 9_000, 1)))
+    assert len(describe_objective(single.population, single.question.statements[0].objective)) < 3 * MOST_SHOWN
     assert looks("a" * MOST_SEEN + "b") == looks("A" * MOST_SEEN + "c")
 
 

@@ -26,9 +26,9 @@ from fairbound.verify.document import (
     Losses,
     Mean,
     MeanVariance,
+    Measured,
     Metric,
     Objective,
-    Population,
     Question,
     Tilted,
 )
@@ -60,7 +60,7 @@ def _precise() -> Iterator[None]:
 class Model:
     """A statement in floats: P's masses of atoms, signed values, and where Q may put mass; (groups, labels, atoms)."""
 
-    population: Population
+    population: Measured
     question: Question
     objective: Objective | None
     rho: float
@@ -277,7 +277,22 @@ def random_model(rng: np.random.Generator) -> tuple[Model, Chains]:
     start = _start(weight, p, allowed, fair=fair)
     limits = [_random_limits(rng, start.k[0]), _random_limits(rng, start.r[0, 0])]
     limits[1] = limits[1] if fair and tolerance is None else Limits(None, [], [])
-    asked: Any = (Metric("loss", None), shift, support, "ceiling", name, fair, tolerance, *limits, None, 0.0)
+    asked: Any = (
+        0,
+        Metric("loss", None),
+        shift,
+        support,
+        "ceiling",
+        name,
+        fair,
+        tolerance,
+        *limits,
+        None,
+        0.0,
+        [],
+        None,
+        [],
+    )
     question = Question(*asked)
     near = divergence(name, p, start.k[..., None, None] * start.r[..., None] * start.c)[0]
     radius = near * 1.02 + float(10 ** rng.uniform(-2.5, -0.5))
@@ -285,7 +300,7 @@ def random_model(rng: np.random.Generator) -> tuple[Model, Chains]:
     rho = rho if name not in {"hellinger", "total_variation"} else min(rho, 1.0)
     known = _knowledge(kind, weight, laws)
     groups, labels = (list[Any](range(n)) for n in shape)
-    population = Population(groups, labels, top, None, 0, True, "mine", None, weight.tolist(), known)
+    population = Measured(groups, labels, None, 0, True, weight.tolist(), "mine", None, top, known)
     return Model(population, question, about, rho, factor, p, value, allowed), start
 
 
@@ -675,9 +690,24 @@ def example(
     free = Limits(None, [], [])
     known = Mean("mean", [list(row) for row in mean])
     names: Any = ["a", "b"], [0, 1]
-    population = Population(names[0], names[1], 1.0, None, 0, True, "mine", None, WEIGHT, known)
+    population = Measured(names[0], names[1], None, 0, True, WEIGHT, "mine", None, 1.0, known)
     limited: Any = limits or free, free
-    asked: Any = (Metric("loss", None), shift, "any", "ceiling", divergence, fair, tolerance, *limited, None, 0.0)
+    asked: Any = (
+        0,
+        Metric("loss", None),
+        shift,
+        "any",
+        "ceiling",
+        divergence,
+        fair,
+        tolerance,
+        *limited,
+        None,
+        0.0,
+        [],
+        None,
+        [],
+    )
     question = Question(*asked)
     return Statement(population, question, objective, rho)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fairbound import Certificate, Population, certify, verify
+from tests.by_hand import only
 from tests.forging import Change, Document, better, check_forgery, honest, text
 from tests.problems import E, P, radius, random_limits, random_population
 
@@ -47,7 +48,7 @@ DOCUMENTS = {"general": "general, intervals", "sensitive": "sensitive, intervals
 
 def proof(found: Document) -> Any:
     """Return the proof of the only statement."""
-    return found["points"][0]["answers"][0]["proof"]
+    return only(found)["points"][0]["answers"][0]["proof"]
 
 
 def everywhere(key: str, change: Callable[[list[float]], list[float]]) -> Change:
@@ -62,14 +63,14 @@ def everywhere(key: str, change: Callable[[list[float]], list[float]]) -> Change
 
 def limit(side: str, change: Change) -> Change:
     """Return a change of the limits of one side."""
-    return lambda found: change(found["question"][f"{side}_limits"])
+    return lambda found: change(only(found)[f"{side}_limits"])
 
 
 def drop(side: str) -> Change:
     """Return a change that forgets a side's limits, and the multipliers with them."""
 
     def edit(found: Document) -> None:
-        found["question"][f"{side}_limits"] = {"skew": None, "rows": [], "most": []}
+        only(found)[f"{side}_limits"] = {"skew": None, "rows": [], "most": []}
         everywhere(f"{side}_mu", lambda _: [])(found)
 
     return edit
@@ -115,14 +116,14 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
     "floors above one": (
         "sensitive",
         lambda d: (
-            d["question"]["label_limits"].update(rows=[[-1, 0], [0, -1]], most=[-0.9, -0.9]),
+            only(d)["label_limits"].update(rows=[[-1, 0], [0, -1]], most=[-0.9, -0.9]),
             proof(d).update(floors=[0.8, 0.8]),
         ),
         "root is empty",
     ),
     "a witness beyond the limits": (
         "general",
-        lambda d: d["points"][0]["answers"][0]["witness"].update(group_mass=[0.61, 0.39]),
+        lambda d: only(d)["points"][0]["answers"][0]["witness"].update(group_mass=[0.61, 0.39]),
         "breaks a limit",
     ),
     "a bound too low": ("general", lambda d: better(d, 1e-5), MISSING),
@@ -155,7 +156,7 @@ def test_a_check_ends() -> None:
     """Many limits in many leaves are too much work."""
     large = honest("sensitive, intervals")
     count = 4_000
-    large["question"]["label_limits"] = {"skew": None, "rows": [[1.0, 0.0]] * count, "most": [0.5] * count}
+    only(large)["label_limits"] = {"skew": None, "rows": [[1.0, 0.0]] * count, "most": [0.5] * count}
     leaf = {**proof(large)["leaves"][0], "label_mu": [0] * count}
     proof(large)["leaves"] = [leaf] * 1300
     assert "the check would take" in verify(large).reasons[0]

@@ -28,6 +28,7 @@ from fairbound.data.loss_summary import bin_edges
 from fairbound.verify.balls import RefusedError
 from fairbound.verify.document import Losses
 from fairbound.verify.sampling import recount
+from tests.by_hand import only
 from tests.forging import Change, check_forgery
 from tests.reporting.test_report import Page, words
 
@@ -157,7 +158,7 @@ def test_the_checker_knows_no_bins_but_the_fixed_ones(down: bool) -> None:
 
 def sampling(document: Any, number: int = 0) -> Any:
     """Return what is said of a sample for a statement: the first one is group 0 minus group 1, then the other way."""
-    return document["statements"][number]["sampling"]
+    return only(document)["statements"][number]["sampling"]
 
 
 def move(place: str, by: float) -> Change:
@@ -182,10 +183,10 @@ def reverse(document: Any) -> None:
 
 def as_if_added(document: Any) -> None:
     """Let the first statement use what the sample says of both groups' losses as added ones."""
-    shift, region = document["question"]["shift"], sampling(document)["region"]
+    shift, region = only(document)["shift"], sampling(document)["region"]
     asked: Any = {"shift": shift, "region": region, "confidence": 0.95, "metric": "group_loss", "tol": 1e-4}
     own = json.loads(certify(sample(), 0.1, **asked).to_json())
-    document["statements"][0]["sampling"] = sampling(own)
+    only(document)["statements"][0]["sampling"] = sampling(own)
 
 
 def upper_mean(document: Any) -> None:
@@ -195,7 +196,7 @@ def upper_mean(document: Any) -> None:
 
 def exchange(document: Any) -> None:
     """Give each statement what the sample says for the other one."""
-    first, second = document["statements"]
+    first, second = only(document)["statements"]
     first["sampling"], second["sampling"] = second["sampling"], first["sampling"]
 
 

@@ -22,6 +22,7 @@ from fairbound import (
     verify,
 )
 from fairbound.certificate.document import digest
+from tests.by_hand import only
 from tests.forging import POPULATIONS, Change, Document, check_forgery
 from tests.metric_oracles import METRICS
 from tests.metric_problems import EXTREME, POSITIVE, named, possible_metrics, random_table, weighted
@@ -116,11 +117,11 @@ def test_documents_read_back(metric: str, confidence: float | None, curve: bool)
 
 def answers(d: Document, point: int = 0) -> Any:
     """Return what is claimed, shown and proved of the statements at a radius."""
-    return d["points"][point]["answers"]
+    return only(d)["points"][point]["answers"]
 
 
 def is_ratio(d: Document) -> bool:
-    return bool(d["statements"][0]["objective"]["ratio"])
+    return bool(only(d)["statements"][0]["objective"]["ratio"])
 
 
 def leading(d: Document, point: int = 0) -> int:
@@ -133,7 +134,7 @@ def follow(d: Document, point: int = 0) -> None:
     """Claim of the whole at a radius what follows from its parts."""
     worst = min if is_ratio(d) else max
     claim = {key: worst(answer[key] for answer in answers(d, point)) for key in ("bound", "attained")}
-    d["points"][point]["claim"] = claim
+    only(d)["points"][point]["claim"] = claim
 
 
 def better(by: float, *, everywhere: bool = True) -> Change:
@@ -141,7 +142,7 @@ def better(by: float, *, everywhere: bool = True) -> Change:
 
     def change(d: Document) -> None:
         sign = 1.0 if is_ratio(d) else -1.0
-        for claim in [d["points"][0]["claim"], *([answers(d)[leading(d)]] if everywhere else [])]:
+        for claim in [only(d)["points"][0]["claim"], *([answers(d)[leading(d)]] if everywhere else [])]:
             claim["bound"] += sign * by
 
     return change
@@ -167,25 +168,25 @@ def repeat_the_easier(point: int) -> Change:
 def state_the_easier_twice(d: Document) -> None:
     """The same, and say that it is the same statement."""
     hard, easy = easier(d)
-    d["statements"][hard] = copy.deepcopy(d["statements"][easy])
+    only(d)["statements"][hard] = copy.deepcopy(only(d)["statements"][easy])
     repeat_the_easier(0)(d)
 
 
 def drop(d: Document) -> None:
     """Leave a statement out of the whole."""
     number = leading(d)
-    d["statements"].pop(number)
-    for point in range(len(d["points"])):
+    only(d)["statements"].pop(number)
+    for point in range(len(only(d)["points"])):
         answers(d, point).pop(number)
         follow(d, point)
 
 
 def objective(**fields: Any) -> Change:
-    return lambda d: [one["objective"].update(fields) for one in d["statements"]]
+    return lambda d: [one["objective"].update(fields) for one in only(d)["statements"]]
 
 
 def exchange(d: Document) -> None:
-    for one in d["statements"]:
+    for one in only(d)["statements"]:
         about = one["objective"]
         about["plus"], about["minus"] = about["minus"], about["plus"]
 
@@ -197,15 +198,15 @@ def multipliers(d: Document, change: Callable[[Any], Any]) -> None:
 
 
 def question(**fields: Any) -> Change:
-    return lambda d: d["question"].update(fields)
+    return lambda d: only(d).update(fields)
 
 
 def ask(**fields: Any) -> Change:
-    return lambda d: d["question"]["metric"].update(fields)
+    return lambda d: only(d)["metric"].update(fields)
 
 
 def radius_of(rho: float) -> Change:
-    return lambda d: [point.update(rho=rho) for point in d["points"]]
+    return lambda d: [point.update(rho=rho) for point in only(d)["points"]]
 
 
 def first_proof(d: Document) -> Any:
@@ -239,7 +240,7 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
     "ratio raised by 2e-4": (RATIO, better(2e-4), "is missing"),
     "ratio of the metric alone raised": (RATIO, better(1e-9, everywhere=False), "does not follow"),
     "a statement left out": (PAIRS, drop, "are not those that the metric is made of"),
-    "statements in another order": (PAIRS, lambda d: d["statements"].reverse(), ""),
+    "statements in another order": (PAIRS, lambda d: only(d)["statements"].reverse(), ""),
     "the easier statement twice": (PAIRS, state_the_easier_twice, "are not those that the metric is made of"),
     "the easier answer twice": (PAIRS, repeat_the_easier(0), ""),
     "another metric": (PAIRS, ask(name="selection_rate"), "are not those"),
@@ -286,26 +287,26 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
     "a radius of its own": (PAIRS, lambda d: answers(d)[0].update(rho=RHO + 1e-9), "unknown entries: rho"),
     "a question of its own": (
         PAIRS,
-        lambda d: d["statements"][0].update(shift="sensitive"),
+        lambda d: only(d)["statements"][0].update(shift="sensitive"),
         "unknown entries: shift",
     ),
     "attained overstated": (
         PAIRS,
-        lambda d: d["points"][0]["claim"].update(attained=d["points"][0]["claim"]["attained"] + 1e-9),
+        lambda d: only(d)["points"][0]["claim"].update(attained=only(d)["points"][0]["claim"]["attained"] + 1e-9),
         "is not the worst that is shown",
     ),
     "attained understated": (
         PAIRS,
-        lambda d: d["points"][0]["claim"].update(attained=-1.0),
+        lambda d: only(d)["points"][0]["claim"].update(attained=-1.0),
         "is not the worst that is shown",
     ),
     "a witness too far": (PAIRS, lambda d: answers(d)[0]["witness"].update(group_mass=[0.001, 0.999]), ""),
     "a witness without a group": (PAIRS, lambda d: answers(d)[0]["witness"].update(group_mass=[0, 1]), "no mass"),
-    "a confidence out of nothing": (PAIRS, question(confidence=0.95), "must be given with a sample"),
-    "another positive label": (ODDS, lambda d: d["population"].update(positive=0), "are not those"),
+    "a confidence out of nothing": (PAIRS, question(confidence=0.95), "must be given if that of the document is"),
+    "another positive label": (ODDS, lambda d: d["population"]["measures"][0].update(positive=0), "are not those"),
     "more rows selected": (
         PAIRS,
-        lambda d: d["population"]["knowledge"]["cells"][0][0].__setitem__(0, [1.0, 1.0, 1e3, 0]),
+        lambda d: d["population"]["measures"][0]["knowledge"]["cells"][0][0].__setitem__(0, [1.0, 1.0, 1e3, 0]),
         "",
     ),
 }
@@ -324,8 +325,8 @@ def test_not_proved(name: str) -> None:
 def test_any_order_of_the_statements_will_do() -> None:
     for metric in (PAIRS, "cell_loss"):
         turned = document(metric, curve=True)
-        turned["statements"].reverse()
-        for point in turned["points"]:
+        only(turned)["statements"].reverse()
+        for point in only(turned)["points"]:
             point["answers"].reverse()
         assert verify(turned).valid
 
@@ -350,11 +351,11 @@ def test_no_radius_of_a_curve_may_speak_of_something_else(metric: str, point: in
     repeat_the_easier(point)(broken)
     result = verify(broken)
     assert not result.valid
-    assert all(f"rho = {broken['points'][point]['rho']!r}: " in reason for reason in result.reasons)
+    assert all(f"rho = {only(broken)['points'][point]['rho']!r}: " in reason for reason in result.reasons)
 
 
 def sampling(d: Document, number: int = 0) -> Any:
-    return d["statements"][number]["sampling"]
+    return only(d)["statements"][number]["sampling"]
 
 
 def counts(d: Document) -> Any:
@@ -362,22 +363,25 @@ def counts(d: Document) -> Any:
 
 
 def statement(**fields: Any) -> Change:
-    return lambda d: d["statements"][0].update(fields)
+    return lambda d: only(d)["statements"][0].update(fields)
 
 
 def region(**fields: Any) -> Change:
-    return lambda d: [sampling(d, n).update(fields) for n in range(len(d["statements"]))]
+    return lambda d: [sampling(d, n).update(fields) for n in range(len(only(d)["statements"]))]
 
 
 def other_sample(d: Document) -> None:
-    first, second = d["statements"]
+    first, second = only(d)["statements"]
     first["sampling"], second["sampling"] = second["sampling"], first["sampling"]
 
 
 SAMPLED: dict[str, tuple[Change, str]] = {
     "confidence raised": (question(confidence=0.91), "at the claimed confidence"),
     "all confidences raised": (
-        lambda d: (question(confidence=0.99)(d), [one.update(confidence=0.995) for one in d["statements"]]),
+        lambda d: (
+            question(confidence=0.99)(d),
+            [one.update(confidence=0.995) for one in only(d)["statements"]],
+        ),
         "",
     ),
     "no confidence claimed": (question(confidence=None), "or not at all"),
@@ -386,12 +390,14 @@ SAMPLED: dict[str, tuple[Change, str]] = {
     "counts changed": (lambda d: counts(d)[0][0].reverse(), "not those of the population's rows"),
     "a row more": (lambda d: counts(d)[0][0].__setitem__(0, counts(d)[0][0][0] + 1), "not those of the population"),
     "affinity raised": (
-        lambda d: [one["sampling"].update(affinity=one["sampling"]["affinity"] + 1e-6) for one in d["statements"]],
+        lambda d: [
+            one["sampling"].update(affinity=one["sampling"]["affinity"] + 1e-6) for one in only(d)["statements"]
+        ],
         "proves only an affinity",
     ),
     "the other statement's sample": (other_sample, ""),
     "the sample itself for its stand-in": (
-        lambda d: region(knowledge=d["population"]["knowledge"], affinity=1.0)(d),
+        lambda d: region(knowledge=d["population"]["measures"][0]["knowledge"], affinity=1.0)(d),
         "",
     ),
     "an unknown region": (region(region="mine"), "not known to the checker"),
@@ -455,7 +461,7 @@ def test_positive_label_of_three_is_checked() -> None:
     rho = radius(population, 0.05)
     broken = json.loads(certify(population, rho, tol=1e-3, **named("equalized_odds_difference")).to_json())
     assert verify(broken).valid
-    assert broken["population"]["positive"] == POSITIVE
-    broken["population"]["positive"] = 3
+    assert broken["population"]["measures"][0]["positive"] == POSITIVE
+    broken["population"]["measures"][0]["positive"] = 3
     broken["digest"] = digest(broken["population"])
     assert any("cannot be asked" in r for r in verify(broken).reasons)

@@ -10,6 +10,7 @@ import pytest
 
 from fairbound import Certificate, CertificateCurve, Population, certify, certify_curve, report, verify
 from fairbound.verify.document import Proof, Tilted
+from tests.by_hand import only
 from tests.forging import HARD, Change, Document, better, check_forgery, check_malformed, claims, text
 from tests.problems import E, P, random_population
 from tests.solve.test_base_rates import radius
@@ -76,16 +77,16 @@ def test_samples_are_proved(shift: Any, asked: dict[str, Any]) -> None:
 
 
 def asked(**changes: Any) -> Change:
-    return lambda d: d["question"].update(changes)
+    return lambda d: only(d).update(changes)
 
 
 def enlarge(rho: float) -> Change:
-    return lambda d: d["points"][0].update(rho=rho)
+    return lambda d: only(d)["points"][0].update(rho=rho)
 
 
 def answer(d: Document) -> Any:
     """Return what is claimed, shown and proved of the only statement."""
-    return d["points"][0]["answers"][0]
+    return only(d)["points"][0]["answers"][0]
 
 
 def proof(d: Document) -> Any:
@@ -160,7 +161,7 @@ MALFORMED: dict[str, Change] = {
     "a tolerance without a condition": asked(fair=False),
     "a limit on labels": asked(label_limits={"skew": 0.5, **NO_ROWS}),
     "fair as a number": asked(fair=1),
-    "no word on fairness": lambda d: d["question"].pop("fair"),
+    "no word on fairness": lambda d: only(d).pop("fair"),
     "no masses": lambda d: answer(d)["witness"].pop("mass"),
     "masses of another shape": lambda d: answer(d)["witness"]["mass"].pop(),
     "negative lam": lambda d: leaf(d).update(lam=-1.0),
@@ -181,8 +182,8 @@ def test_a_proof_for_equal_base_rates_proves_no_more() -> None:
     """Neither as it is nor with the condition dropped; but rates that may differ cover equal ones."""
     equal = json.loads(certify(Population.from_moments(P, E), 0.3).to_json())
     for change in ({"base_rate_tolerance": 0.05}, {"fair": False}):
-        equal["question"].update(fair=True, base_rate_tolerance=None)
-        equal["question"].update(change)
+        only(equal).update(fair=True, base_rate_tolerance=None)
+        only(equal).update(change)
         for claim in claims(equal):
             claim["bound"] = 0.99
         result = verify(equal)

@@ -29,6 +29,7 @@ from fairbound.cli import main
 from fairbound.sampling.region import Sphere
 from fairbound.verify.balls import PRECISION
 from fairbound.verify.sphere import Node, affinity_of_classes, affinity_of_masses, budget, is_upper_limit, tail
+from tests.by_hand import only
 from tests.forging import Change, Document, better, check_forgery, mended
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")  # small cells are the point
@@ -165,19 +166,19 @@ def put(*path: Any, value: Any) -> Change:
 
 
 #: What is said of the sample, and of the only radius.
-SAMPLING = ("statements", 0, "sampling")
-POINT = ("points", 0)
+SAMPLING = ("questions", 0, "statements", 0, "sampling")
+POINT = ("questions", 0, "points", 0)
 
 
 def sampling(d: Document) -> Any:
-    return d["statements"][0]["sampling"]
+    return only(d)["statements"][0]["sampling"]
 
 
 def surer(change: Callable[[float], float]) -> Change:
     """Claim another confidence."""
 
     def edit(d: Document) -> None:
-        for holder in (d["question"], d["statements"][0]):
+        for holder in (only(d), only(d)["statements"][0]):
             holder["confidence"] = change(holder["confidence"])
 
     return edit
@@ -215,7 +216,8 @@ SPOILT: dict[str, tuple[tuple[str, ...], Change, str]] = {
     "affinity of 1": (KINDS, put(*SAMPLING, "affinity", value=1), "proves only an affinity"),
     "confidence raised": (KINDS, surer(lambda v: v + 1e-4), "at this confidence|proves only an affinity"),
     "confidence nearly 1": (KINDS, surer(lambda _: 1 - 2.0**-53), "confidence|affinity"),
-    "confidence of the whole raised": (KINDS, add(1e-4, "question", "confidence"), "at the claimed confidence"),
+    "confidence of the whole raised": (KINDS, add(1e-4, "questions", 0, "confidence"), "at the claimed confidence"),
+    "confidence of all raised": (KINDS, add(1e-4, "confidence"), "the questions do not hold together at the claimed"),
     "a count moved": (SPHERE, move_count, "counts are not those"),
     "a row moved to another cell": (SPHERE, move_row, "population's numbers of rows|do not add up"),
     "masses changed": (KINDS, add(1, *SAMPLING, "weight", 0, 0), "numbers of rows|add up"),
@@ -231,10 +233,10 @@ SPOILT: dict[str, tuple[tuple[str, ...], Change, str]] = {
     "no seed": (("losses, general", "losses, sensitive"), put(*SAMPLING, "seed", value=None), "no seed is given"),
     "another region": (KINDS, put(*SAMPLING, "region", value="mine"), "not known to the checker"),
     "sphere as hoeffding": (SPHERE, put(*SAMPLING, "region", value="hoeffding"), ""),
-    "general instead of sensitive": (SENSITIVE, put("question", "shift", value="general"), ""),
+    "general instead of sensitive": (SENSITIVE, put("questions", 0, "shift", value="general"), ""),
     "sensitive instead of general": (
         ("errors, general", "losses, general"),
-        put("question", "shift", value="sensitive"),
+        put("questions", 0, "shift", value="sensitive"),
         "is made of means",
     ),
     "larger radius": (KINDS, add(1e-3, *POINT, "rho"), "not prove the claimed bound"),
@@ -243,17 +245,17 @@ SPOILT: dict[str, tuple[tuple[str, ...], Change, str]] = {
     "weighted rows": (KINDS, put("population", "weighted", value=True), "without weights"),
     "moments": (KINDS, put("population", "rows", value=None), "rows themselves"),
     "more rows": (KINDS, add(1, "population", "rows"), "add up to the number of rows"),
-    "observed support": (KINDS, put("question", "support", value="observed"), "support 'any'"),
-    "empty cells refused": (KINDS, put("question", "empty_cells", value="refuse"), "empty cells"),
+    "observed support": (KINDS, put("questions", 0, "support", value="observed"), "support 'any'"),
+    "empty cells refused": (KINDS, put("questions", 0, "empty_cells", value="refuse"), "empty cells"),
     "other losses": (SPHERE, lambda d: sampling(d).update(counts=None, losses=None), "needs the counts"),
     "not a 0-1 loss": (
         ("losses, general", "losses, sensitive", "hoeffding, general"),
-        put("population", "loss", value="zero_one"),
+        put("population", "measures", 0, "loss", value="zero_one"),
         "must be at most 1|no losses but 0 and 1|must be 1",
     ),
     "not a selection": (
         ("losses, general", "losses, sensitive", "hoeffding, general"),
-        put("population", "loss", value="selected"),
+        put("population", "measures", 0, "loss", value="selected"),
         "must be at most 1|no losses but 0 and 1|must be 1",
     ),
 }
@@ -274,7 +276,10 @@ def test_mended_documents_are_proved(kind: str) -> None:
 
 
 def test_sampling_and_confidence_go_together() -> None:
-    stated, asked = put("statements", 0, "confidence", value=None), put("question", "confidence", value=None)
+    stated, asked = (
+        put("questions", 0, "statements", 0, "confidence", value=None),
+        put("questions", 0, "confidence", value=None),
+    )
     for changes in (
         [put(*SAMPLING, value=None)],
         [stated],
@@ -289,7 +294,7 @@ def test_sampling_and_confidence_go_together() -> None:
         assert result.verdict is Verdict.NOT_A_CERTIFICATE
         assert "or not at all" in result.reasons[0]
     all_three = json.loads(texts()["errors, general"])
-    for change in (put(*SAMPLING, value=None), stated, asked):
+    for change in (put(*SAMPLING, value=None), stated, asked, put("confidence", value=None)):
         change(all_three)
     assert verify(all_three).verdict is Verdict.NOT_PROVED  # the witness is in the larger ball only
 
@@ -342,12 +347,12 @@ def large(cells: int, count: int, values: int = 2) -> Document:
     total = [[count * values] * 2 for _ in counts]
     bins = [[[[v, v, count, 0] for v in losses] for _ in range(2)] for _ in counts]
     population = document["population"]
-    population.update(groups=list(range(groups)), weight=total, rows=count * values * cells, loss="loss")
-    population["ceiling"] = 1.0
-    population["knowledge"] = {"kind": "losses", "rows": 1, "cells": bins}
-    known = population["knowledge"]
+    population.update(groups=list(range(groups)), weight=total, rows=count * values * cells)
+    population["measures"][0].update(loss="loss", ceiling=1.0)
+    population["measures"][0]["knowledge"] = {"kind": "losses", "rows": 1, "cells": bins}
+    known = population["measures"][0]["knowledge"]
     sampling(document).update(weight=total, knowledge=known, losses=losses, counts=counts, seed=None, affinity=0.9)
-    (answer,) = document["points"][0]["answers"]
+    (answer,) = only(document)["points"][0]["answers"]
     answer["witness"].update(group_mass=[2 / cells] * groups, unseen=[[0, 0]] * groups)
     answer["witness"]["reweighting"] = [[[1], [1]]] * groups
     (leaf,) = answer["proof"]["leaves"]
@@ -363,7 +368,7 @@ def test_a_check_ends() -> None:
         assert not verify(large(8, 10**12, values=30)).valid
         many = json.loads(texts()["losses, general"])
         many["population"]["weight"][0][0] = sampling(many)["weight"][0][0] = 2**50
-        many["population"]["knowledge"]["cells"][0][0] = [[0.01, 0.01, 2**50, 0]]
+        many["population"]["measures"][0]["knowledge"]["cells"][0][0] = [[0.01, 0.01, 2**50, 0]]
         sampling(many)["knowledge"]["cells"][0][0] = [[0.0, 0.0, 2**50, 0]]
         many["population"]["rows"] = int(sum(map(sum, many["population"]["weight"])))
         assert "roundings are repeated" in verify(mended(many)).reasons[0]

@@ -20,6 +20,7 @@ from fairbound.verify.document import VERSION, Fractional, Tilted
 from fairbound.verify.document import Document as Written
 from fairbound.verify.reading import read_document
 from fairbound.verify.strict import MalformedError, parse, read
+from tests.by_hand import only
 from tests.forging import Document, places
 from tests.problems import E, P
 
@@ -234,10 +235,14 @@ def test_real_documents_are_proved(name: str) -> None:
 
 def test_all_kinds_are_among_the_documents() -> None:
     found = [document(name) for name in DOCUMENTS]
-    read_back = [read_document(one) for one in found]
-    answers = [answer for one in read_back for point in one.points for answer in point.answers]
+    asked = [question for one in found for question in read_document(one).questions]
+    answers = [answer for one in asked for point in one.points for answer in point.answers]
     leaves = [leaf for answer in answers for leaf in answer.proof.leaves]
-    assert {one["population"]["knowledge"]["kind"] for one in found} == {"mean", "mean_variance", "losses"}
+    assert {one["population"]["measures"][0]["knowledge"]["kind"] for one in found} == {
+        "mean",
+        "mean_variance",
+        "losses",
+    }
     assert {answer.proof.axis for answer in answers} == {"label", "group", "part"}
     assert {type(leaf) for leaf in leaves} == {Tilted, Fractional}
     tilted, fractional = ([leaf for leaf in leaves if isinstance(leaf, kind)] for kind in (Tilted, Fractional))
@@ -246,26 +251,26 @@ def test_all_kinds_are_among_the_documents() -> None:
         assert {getattr(leaf, key) is None for leaf in fractional} == {True, False}, key
     assert any(len(answer.proof.leaves) > 1 for answer in answers)
     assert {answer.witness is None or answer.witness.mass is None for answer in answers} == {True, False}
-    assert {point.claim is None for one in read_back for point in one.points} == {True, False}
-    assert {one.distance is None for one in read_back} == {True, False}
+    assert {point.claim is None for one in asked for point in one.points} == {True, False}
+    assert {one.distance is None for one in asked} == {True, False}
     for key in ("fair", "support", "empty_cells", "shift", "divergence"):
-        assert len({one["question"][key] for one in found}) == (4 if key == "divergence" else 2), key
+        assert len({only(one)[key] for one in found}) == (4 if key == "divergence" else 2), key
     for key in ("base_rate_tolerance", "confidence"):
-        assert {one["question"][key] is None for one in found} == {True, False}
+        assert {only(one)[key] is None for one in found} == {True, False}
     for side in ("group_limits", "label_limits"):
-        assert {one["question"][side]["skew"] is None for one in found} == {True, False}
-        assert {bool(one["question"][side]["rows"]) for one in found} == {True, False}
-    objectives = [statement.objective for one in read_back for statement in one.statements]
+        assert {only(one)[side]["skew"] is None for one in found} == {True, False}
+        assert {bool(only(one)[side]["rows"]) for one in found} == {True, False}
+    objectives = [statement.objective for one in asked for statement in one.statements]
     for key in ("minus", "label"):
         assert {getattr(about, key) is None for about in objectives if about is not None} == {True, False}, key
     assert {about.ratio for about in objectives if about is not None} == {True, False}
-    samples = [statement.sampling for one in read_back for statement in one.statements]
+    samples = [statement.sampling for one in asked for statement in one.statements]
     assert {one.region for one in samples if one is not None} == {"sphere", "hoeffding"}
     for key in ("counts", "seed"):
         assert {getattr(one, key) is None for one in samples if one is not None} == {True, False}
-    assert any(b[0] < b[1] for b in document("general, bins")["population"]["knowledge"]["cells"][0][0])
+    assert any(b[0] < b[1] for b in document("general, bins")["population"]["measures"][0]["knowledge"]["cells"][0][0])
     assert isinstance(document("tuple names")["population"]["groups"][0], list)
-    assert document("curve")["points"][0]["claim"] is None
+    assert document("curve")["questions"][0]["points"][0]["claim"] is None
 
 
 def put(*path: Any, value: Any) -> Callable[[Document], object]:
@@ -290,31 +295,34 @@ def drop(*path: Any) -> Callable[[Document], object]:
     return change
 
 
-POINT: Path = ("points", 0)
+POINT: Path = ("questions", 0, "points", 0)
 ANSWER: Path = (*POINT, "answers", 0)
 WITNESS: Path = (*ANSWER, "witness")
 PROOF: Path = (*ANSWER, "proof")
 LEAF: Path = (*PROOF, "leaves", 0)
-SAMPLING: Path = ("statements", 0, "sampling")
-OBJECTIVE: Path = ("statements", 0, "objective")
-GROUP_LIMITS: Path = ("question", "group_limits")
-LABEL_LIMITS: Path = ("question", "label_limits")
+SAMPLING: Path = ("questions", 0, "statements", 0, "sampling")
+OBJECTIVE: Path = ("questions", 0, "statements", 0, "objective")
+GROUP_LIMITS: Path = ("questions", 0, "group_limits")
+LABEL_LIMITS: Path = ("questions", 0, "label_limits")
 
 #: Documents that both refuse.
 REFUSED: dict[str, tuple[str, Callable[[Document], object]]] = {
-    "missing part": ("general, mean", drop("points")),
-    "missing field": ("general, mean", drop("question", "shift")),
+    "missing part": ("general, mean", drop("questions", 0, "points")),
+    "missing field": ("general, mean", drop("questions", 0, "shift")),
     "missing radius": ("general, mean", drop(*POINT, "rho")),
-    "missing moments": ("general, variance", drop("population", "knowledge", "variance")),
+    "missing moments": ("general, variance", drop("population", "measures", 0, "knowledge", "variance")),
     "missing multipliers": ("sensitive, mean", drop(*LEAF, "omega")),
     "missing proof": ("general, mean", drop(*PROOF)),
     "missing axis": ("general, mean", drop(*PROOF, "axis")),
-    "missing metric": ("general, mean", drop("question", "metric")),
+    "missing metric": ("general, mean", drop("questions", 0, "metric")),
     "missing objective": ("parity", drop(*OBJECTIVE)),
     "missing half of an objective": ("parity", drop(*OBJECTIVE, "minus")),
     "extra part": ("general, mean", put("signature", value="x")),
     "extra field": ("general, mean", put(*POINT, "claim", "certified", value=True)),
-    "extra field of the other kind": ("general, mean", put("population", "knowledge", "variance", value=[[0, 0]] * 2)),
+    "extra field of the other kind": (
+        "general, mean",
+        put("population", "measures", 0, "knowledge", "variance", value=[[0, 0]] * 2),
+    ),
     "extra field of the other form": ("kl, variance", put(*LEAF, "zeta", value=[[0, 0]] * 2)),
     "text for a number": ("general, mean", put(*ANSWER, "bound", value="0.3")),
     "truth value for a number": ("general, mean", put(*ANSWER, "bound", value=True)),
@@ -332,9 +340,15 @@ REFUSED: dict[str, tuple[str, Callable[[Document], object]]] = {
     "name that is too long": ("tuple names", put("population", "groups", 0, value="x" * 10_001)),
     "name that is too large": ("tuple names", put("population", "groups", 0, value=1e101)),
     "negative weight": ("general, mean", put("population", "weight", 0, 0, value=-0.1)),
-    "negative loss": ("general, losses", put("population", "knowledge", "cells", 0, 0, 0, 0, value=-0.1)),
-    "bin of five": ("general, losses", lambda d: d["population"]["knowledge"]["cells"][0][0][0].append(0)),
-    "bin of three": ("general, losses", lambda d: d["population"]["knowledge"]["cells"][0][0][0].pop()),
+    "negative loss": (
+        "general, losses",
+        put("population", "measures", 0, "knowledge", "cells", 0, 0, 0, 0, value=-0.1),
+    ),
+    "bin of five": (
+        "general, losses",
+        lambda d: d["population"]["measures"][0]["knowledge"]["cells"][0][0][0].append(0),
+    ),
+    "bin of three": ("general, losses", lambda d: d["population"]["measures"][0]["knowledge"]["cells"][0][0][0].pop()),
     "negative radius": ("general, mean", put(*POINT, "rho", value=-0.1)),
     "negative limit": ("general, mean", put(*GROUP_LIMITS, "skew", value=-0.1)),
     "limits without rows": ("general, linear limits", drop(*GROUP_LIMITS, "rows")),
@@ -352,15 +366,15 @@ REFUSED: dict[str, tuple[str, Callable[[Document], object]]] = {
     "negative seed": ("sphere, general", put(*SAMPLING, "seed", value=-1)),
     "affinity above 1": ("sphere, general", put(*SAMPLING, "affinity", value=1.1)),
     "number for a region": ("sphere, general", put(*SAMPLING, "region", value=1)),
-    "confidence above 1": ("sphere, general", put("question", "confidence", value=1.1)),
+    "confidence above 1": ("sphere, general", put("questions", 0, "confidence", value=1.1)),
     "number for a truth value": ("sphere, general", put("population", "weighted", value=0)),
     "half a row left out": ("sphere, general", put("population", "excluded_rows", value=0.5)),
     "surrogate without knowledge": ("hoeffding, general", drop(*SAMPLING, "knowledge")),
     "huge number": ("general, mean", put(*LEAF, "centre", 0, value=1e101)),
     "long text": ("general, mean", put("producer", value="x" * 10_001)),
-    "unknown shift": ("general, mean", put("question", "shift", value="any")),
-    "unknown divergence": ("general, mean", put("question", "divergence", value="wasserstein")),
-    "unknown knowledge": ("general, mean", put("population", "knowledge", "kind", value="median")),
+    "unknown shift": ("general, mean", put("questions", 0, "shift", value="any")),
+    "unknown divergence": ("general, mean", put("questions", 0, "divergence", value="wasserstein")),
+    "unknown knowledge": ("general, mean", put("population", "measures", 0, "knowledge", "kind", value="median")),
     "unknown form": ("general, mean", put(*LEAF, "form", value="trust")),
     "the other form": ("kl, variance", put(*LEAF, "form", value="F")),
     "unknown axis": ("general, mean", put(*PROOF, "axis", value="rows")),
@@ -370,18 +384,18 @@ REFUSED: dict[str, tuple[str, Callable[[Document], object]]] = {
     "negative corner": ("sensitive, mean", put(*PROOF, "splits", 0, value=[-1, 0, 0.5])),
     "four numbers for a cut": ("sensitive, mean", put(*PROOF, "splits", 0, value=[0, 1, 2, 0.5])),
     "two numbers for a cut": ("sensitive, mean", put(*PROOF, "splits", 0, value=[0, 1])),
-    "tolerance above one": ("general, base rates", put("question", "base_rate_tolerance", value=1.5)),
-    "condition as a number": ("any base rates", put("question", "fair", value=0)),
+    "tolerance above one": ("general, base rates", put("questions", 0, "base_rate_tolerance", value=1.5)),
+    "condition as a number": ("any base rates", put("questions", 0, "fair", value=0)),
     "negative mass": ("general, base rates", put(*WITNESS, "mass", value=[[-0.1, 0.5], [0.5, 0.1]])),
     "number for masses": ("general, base rates", put(*WITNESS, "mass", value=1)),
     "leaf without lam": ("general, base rates", drop(*LEAF, "lam")),
     "number for nu": ("general, base rates", put(*LEAF, "nu", value=0)),
-    "curve without distance": ("curve", drop("distance")),
+    "curve without distance": ("curve", drop("questions", 0, "distance")),
     "negative multiplier of the ball": ("kl, variance", put(*LEAF, "lam", value=-1.0)),
     "leaf without multiplier of the ball": ("kl, variance", drop(*LEAF, "lam")),
     "infeasible text": ("curve", put(*POINT, "claim", value="infeasible")),
-    "population in a point": ("curve", lambda d: d["points"][1].update(population=d["population"])),
-    "missing part of a point": ("curve", drop("points", 1, "answers")),
+    "population in a point": ("curve", lambda d: only(d)["points"][1].update(population=d["population"])),
+    "missing part of a point": ("curve", drop("questions", 0, "points", 1, "answers")),
     "negative group": ("parity", put(*OBJECTIVE, "plus", value=-1)),
     "half a group": ("parity", put(*OBJECTIVE, "plus", value=0.5)),
 }
@@ -409,23 +423,23 @@ BEYOND: dict[str, tuple[str, Callable[[Document], object], str]] = {
     "no limit on one side": ("general, linear limits", put(*GROUP_LIMITS, "rows", value=[]), "entries, not 0"),
     "limits of another shape": (
         "general, linear limits",
-        lambda d: d["question"]["group_limits"]["rows"][0].append(0.5),
+        lambda d: only(d)["group_limits"]["rows"][0].append(0.5),
         "must have 2 entries",
     ),
     "limits without a right side": (
         "general, linear limits",
-        lambda d: d["question"]["group_limits"]["most"].pop(),
+        lambda d: only(d)["group_limits"]["most"].pop(),
         "entries, not",
     ),
     "multipliers without limits": ("general, mean", put(*LEAF, "group_mu", value=[0.1]), "must have 0 entries"),
     "multipliers of other limits": (
         "sensitive, linear limits",
-        lambda d: d["points"][0]["answers"][0]["proof"]["leaves"][0]["label_mu"].append(0.1),
+        lambda d: only(d)["points"][0]["answers"][0]["proof"]["leaves"][0]["label_mu"].append(0.1),
         "entries, not",
     ),
     "a floor too many": (
         "sensitive, mean",
-        lambda d: d["points"][0]["answers"][0]["proof"]["floors"].append(0),
+        lambda d: only(d)["points"][0]["answers"][0]["proof"]["floors"].append(0),
         "must have 2 entries, not 3",
     ),
     "no weight": ("general, mean", put("population", "weight", value=[[0, 0], [0, 0]]), "positive somewhere"),
@@ -436,54 +450,62 @@ BEYOND: dict[str, tuple[str, Callable[[Document], object], str]] = {
     ),
     "bin without weight": (
         "general, losses",
-        put("population", "knowledge", "cells", 0, 0, 0, 2, value=0),
+        put("population", "measures", 0, "knowledge", "cells", 0, 0, 0, 2, value=0),
         "weight > 0",
     ),
     "bin with too large a share": (
         "general, losses",
-        put("population", "knowledge", "cells", 0, 0, 0, 3, value=1.1),
+        put("population", "measures", 0, "knowledge", "cells", 0, 0, 0, 3, value=1.1),
         "the share of high, at most 1",
     ),
     "moments without ceiling": (
         "general, mean",
-        put("population", "ceiling", value=None),
+        put("population", "measures", 0, "ceiling", value=None),
         "must be positive where only",
     ),
     "moments with ceiling 0": (
         "general, variance",
-        put("population", "ceiling", value=0),
+        put("population", "measures", 0, "ceiling", value=0),
         "must be positive where only",
     ),
     "losses that do not increase": ("sphere, general", put(*SAMPLING, "losses", 1, value=0), "must increase"),
     "counts as decimals": ("sphere, general", put(*SAMPLING, "counts", 0, 0, 0, value=2.0), "whole number"),
     "counts of another shape": (
         "sphere, general",
-        lambda d: d["statements"][0]["sampling"]["counts"][0][0].pop(),
+        lambda d: only(d)["statements"][0]["sampling"]["counts"][0][0].pop(),
         "entries, not",
     ),
     "radius of 2": ("general, mean", put(*POINT, "rho", value=2), "larger than the divergence can be"),
     "total variation of 2": ("total variation", put(*POINT, "rho", value=2), "larger than the divergence can be"),
-    "distance of 2": ("curve", put("distance", value=2), "larger than the divergence can be"),
-    "curve without distance": ("curve", put("distance", value=None), "must be told of a curve"),
-    "distance beyond a certified radius": ("curve", put("distance", value=0.5), "contradict each other"),
+    "distance of 2": ("curve", put("questions", 0, "distance", value=2), "larger than the divergence can be"),
+    "curve without distance": ("curve", put("questions", 0, "distance", value=None), "must be told of a curve"),
+    "distance beyond a certified radius": (
+        "curve",
+        put("questions", 0, "distance", value=0.5),
+        "contradict each other",
+    ),
     "nothing certified": (
         "general, mean",
-        lambda d: d["points"][0].update(claim=None, answers=[]),
+        lambda d: only(d)["points"][0].update(claim=None, answers=[]),
         "must have a certified radius",
     ),
-    "no radius": ("general, mean", put("points", value=[]), "must have a certified radius"),
+    "no radius": ("general, mean", put("questions", 0, "points", value=[]), "must have a certified radius"),
     "infeasible and answered": (
         "curve",
-        lambda d: d["points"][0].update(answers=d["points"][1]["answers"]),
+        lambda d: only(d)["points"][0].update(answers=only(d)["points"][1]["answers"]),
         "none if the radius is infeasible",
     ),
-    "an answer missing": ("parity", lambda d: d["points"][0]["answers"].pop(), "one for each statement"),
-    "no statement": ("general, mean", put("statements", value=[]), "must have one entry or more"),
+    "an answer missing": (
+        "parity",
+        lambda d: only(d)["points"][0]["answers"].pop(),
+        "one for each statement",
+    ),
+    "no statement": ("general, mean", put("questions", 0, "statements", value=[]), "must have one entry or more"),
     "two statements of the loss": (
         "general, mean",
         lambda d: (
-            d["statements"].extend(d["statements"]),
-            d["points"][0]["answers"].extend(d["points"][0]["answers"]),
+            only(d)["statements"].extend(only(d)["statements"]),
+            only(d)["points"][0]["answers"].extend(only(d)["points"][0]["answers"]),
         ),
         "must be one for the metric loss",
     ),
@@ -502,24 +524,32 @@ BEYOND: dict[str, tuple[str, Callable[[Document], object], str]] = {
     "a negative loss": ("general, mean", put(*ANSWER, "bound", value=-1), "must not be negative"),
     "a witness without a value": ("general, mean", put(*ANSWER, "attained", value=None), "with what it attains"),
     "a value without a witness": ("general, mean", put(*ANSWER, "witness", value=None), "with what it attains"),
-    "confidence of moments": ("general, mean", put("question", "confidence", value=0.95), "or not at all"),
-    "sampling without confidence": ("sphere, general", put("question", "confidence", value=None), "or not at all"),
+    "confidence of moments": ("general, mean", put("questions", 0, "confidence", value=0.95), "or not at all"),
+    "sampling without confidence": ("sphere, general", put("questions", 0, "confidence", value=None), "or not at all"),
     "statement without confidence": (
         "sphere, general",
-        put("statements", 0, "confidence", value=None),
+        put("questions", 0, "statements", 0, "confidence", value=None),
         "or not at all",
     ),
     "confidence without sampling": ("sphere, general", put(*SAMPLING, value=None), "or not at all"),
-    "certainty": ("sphere, general", put("question", "confidence", value=1), "strictly between 0 and 1"),
-    "no confidence": ("sphere, general", put("statements", 0, "confidence", value=0), "strictly between 0 and 1"),
+    "certainty": ("sphere, general", put("questions", 0, "confidence", value=1), "strictly between 0 and 1"),
+    "no confidence": (
+        "sphere, general",
+        put("questions", 0, "statements", 0, "confidence", value=0),
+        "strictly between 0 and 1",
+    ),
     "losses without counts": ("sphere, general", put(*SAMPLING, "counts", value=None), "must be given with losses"),
     "counts without losses": ("sphere, general", put(*SAMPLING, "losses", value=None), "must be given with losses"),
-    "divergence of a sample": ("sphere, general", put("question", "divergence", value="kl"), "must be hellinger"),
-    "tolerance of zero": ("general, base rates", put("question", "base_rate_tolerance", value=0), "must be positive"),
+    "divergence of a sample": ("sphere, general", put("questions", 0, "divergence", value="kl"), "must be hellinger"),
+    "tolerance of zero": (
+        "general, base rates",
+        put("questions", 0, "base_rate_tolerance", value=0),
+        "must be positive",
+    ),
     "tolerance without a condition": (
         "general, base rates",
-        put("question", "fair", value=False),
-        "null if question.fair",
+        put("questions", 0, "fair", value=False),
+        "null if fair",
     ),
     "tolerance and label limit": ("general, base rates", put(*LABEL_LIMITS, "skew", value=0.5), "must be empty"),
     "no condition and label limit": ("any base rates", put(*LABEL_LIMITS, "skew", value=0.5), "must be empty"),
@@ -528,22 +558,34 @@ BEYOND: dict[str, tuple[str, Callable[[Document], object], str]] = {
         put(*LABEL_LIMITS, "skew", value=0.5),
         "must be empty",
     ),
-    "positive label of a loss": ("general, mean", put("population", "positive", value=0), "must be null unless"),
+    "positive label of a loss": (
+        "general, mean",
+        put("population", "measures", 0, "positive", value=0),
+        "must be null unless",
+    ),
     "mean above the ceiling": (
         "general, mean",
-        put("population", "knowledge", "mean", 0, 0, value=1.5),
+        put("population", "measures", 0, "knowledge", "mean", 0, 0, value=1.5),
         "above the ceiling",
     ),
-    "loss above the ceiling": ("general, losses", put("population", "ceiling", value=0.2), "above the ceiling"),
+    "loss above the ceiling": (
+        "general, losses",
+        put("population", "measures", 0, "ceiling", value=0.2),
+        "above the ceiling",
+    ),
     "impossible variance": (
         "general, variance",
-        put("population", "knowledge", "variance", 0, 0, value=0.9),
+        put("population", "measures", 0, "knowledge", "variance", 0, 0, value=0.9),
         "impossible",
     ),
-    "bin upside down": ("general, bins", put("population", "knowledge", "cells", 0, 0, 5, 0, value=1), "low <= high"),
+    "bin upside down": (
+        "general, bins",
+        put("population", "measures", 0, "knowledge", "cells", 0, 0, 5, 0, value=1),
+        "low <= high",
+    ),
     "bins that miss the weight": (
         "general, losses",
-        lambda d: d["population"]["knowledge"]["cells"][0][0].pop(),
+        lambda d: d["population"]["measures"][0]["knowledge"]["cells"][0][0].pop(),
         "do not add up",
     ),
     "a number that is no double": ("general, mean", put("population", "weight", 0, 0, value=2**53 + 1), "is not"),

@@ -20,6 +20,7 @@ from fairbound import (
     verify,
 )
 from fairbound.cli import main
+from tests.by_hand import only
 from tests.forging import Change, Document, better, check_forgery, check_malformed, claims
 from tests.problems import E, P, radius, random_population
 
@@ -92,7 +93,7 @@ def test_a_curve_is_proved_point_by_point() -> None:
     again = CertificateCurve.from_json(curve.to_json())
     np.testing.assert_array_equal(again.bound, curve.bound)
     broken = json.loads(curve.to_json())
-    for claim in (broken["points"][2]["claim"], *broken["points"][2]["answers"]):
+    for claim in (only(broken)["points"][2]["claim"], *only(broken)["points"][2]["answers"]):
         claim["bound"] -= 1e-5
     result = verify(broken)
     assert result.verdict is Verdict.NOT_PROVED
@@ -101,9 +102,9 @@ def test_a_curve_is_proved_point_by_point() -> None:
 
 def test_a_curve_cannot_hide_radii() -> None:
     curve = json.loads(certify_curve(Population.from_moments(P, E), [0.1, 0.2]).to_json())
-    curve["points"][1] = {"rho": 0.9, "claim": None, "answers": []}
+    only(curve)["points"][1] = {"rho": 0.9, "claim": None, "answers": []}
     assert "contradict each other" in verify(curve).reasons[0]
-    curve["points"] = [{"rho": 0.01, "claim": None, "answers": []}]
+    only(curve)["points"] = [{"rho": 0.01, "claim": None, "answers": []}]
     assert "must have a certified radius" in verify(curve).reasons[0]
 
 
@@ -133,7 +134,7 @@ def test_sizes_of_documents() -> None:
 
 def answer(d: Document) -> Any:
     """Return what is claimed, shown and proved of the only statement."""
-    return d["points"][0]["answers"][0]
+    return only(d)["points"][0]["answers"][0]
 
 
 def witness(d: Document) -> Any:
@@ -158,11 +159,11 @@ def attain(change: Any) -> Change:
 
 
 def ask(**changes: Any) -> Change:
-    return lambda d: d["question"].update(changes)
+    return lambda d: only(d).update(changes)
 
 
 def enlarge(rho: float) -> Change:
-    return lambda d: d["points"][0].update(rho=rho)
+    return lambda d: only(d)["points"][0].update(rho=rho)
 
 
 NOT_PROVED: dict[str, tuple[str, Change, str]] = {
@@ -171,14 +172,18 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
     "bound far below": ("sensitive", lower(0.1), "is below the attained"),
     "the bound of the whole lowered": (
         "general",
-        lambda d: d["points"][0]["claim"].update(bound=d["points"][0]["claim"]["bound"] - 1e-9),
+        lambda d: only(d)["points"][0]["claim"].update(bound=only(d)["points"][0]["claim"]["bound"] - 1e-9),
         "does not follow",
     ),
     "larger radius": ("general", enlarge(0.31), "not prove the claimed bound"),
     "smaller radius, witness outside": ("general", enlarge(0.2), "outside the ball"),
     "general instead of sensitive": ("sensitive", ask(shift="general"), ""),
     "sensitive instead of general": ("general", ask(shift="sensitive"), "does not fit the losses"),
-    "worse losses": ("general", lambda d: d["population"]["knowledge"]["mean"][0].__setitem__(0, 0.2), "not prove"),
+    "worse losses": (
+        "general",
+        lambda d: d["population"]["measures"][0]["knowledge"]["mean"][0].__setitem__(0, 0.2),
+        "not prove",
+    ),
     "a leaf left out": ("pieces", lambda d: leaf(d).pop(), "more leaves than there are multipliers"),
     "a leaf too many": ("pieces", lambda d: leaf(d).append(leaf(d)[0]), "more leaves than the tree"),
     "leaves in another order": ("pieces", lambda d: leaf(d).reverse(), ""),
@@ -210,7 +215,7 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
     "attained understated": ("general", attain(lambda _: 0.4), "not the attained one"),
     "attained of the whole overstated": (
         "general",
-        lambda d: d["points"][0]["claim"].update(attained=d["points"][0]["claim"]["attained"] + 1e-12),
+        lambda d: only(d)["points"][0]["claim"].update(attained=only(d)["points"][0]["claim"]["attained"] + 1e-12),
         "not the worst that is shown",
     ),
 }
@@ -230,15 +235,15 @@ def test_a_wrong_digest() -> None:
 
 
 MALFORMED: dict[str, Change] = {
-    "missing part": lambda d: d.pop("statements"),
-    "missing field": lambda d: d["points"][0].pop("rho"),
-    "extra field": lambda d: d["points"][0]["claim"].update(certified=True),
+    "missing part": lambda d: d.pop("questions"),
+    "missing field": lambda d: only(d)["points"][0].pop("rho"),
+    "extra field": lambda d: only(d)["points"][0]["claim"].update(certified=True),
     "unknown version": lambda d: d.update(version="9.0.0"),
     "an earlier version": lambda d: d.update(version="1.2.0"),
     "unknown format": lambda d: d.update(format="something"),
     "negative mass": lambda d: d["population"]["weight"][0].__setitem__(0, -0.1),
     "no mass at all": lambda d: d["population"].update(weight=[[0.0, 0.0], [0.0, 0.0]]),
-    "mean above the ceiling": lambda d: d["population"]["knowledge"]["mean"][0].__setitem__(0, 1.5),
+    "mean above the ceiling": lambda d: d["population"]["measures"][0]["knowledge"]["mean"][0].__setitem__(0, 1.5),
     "huge exponent": lambda d: leaf(d)[0]["zeta"][0].__setitem__(0, 1e308),
     "huge integer": lambda d: d["population"]["weight"][0].__setitem__(0, 10**400),
     "a truth value for a number": lambda d: answer(d).update(bound=True),
@@ -253,8 +258,8 @@ MALFORMED: dict[str, Change] = {
     "splits of text": lambda d: proof(d)["splits"].__setitem__(0, "01"),
     "negative split": lambda d: proof(d)["splits"].__setitem__(0, [-1, 0, 0.5]),
     "one group": lambda d: d["population"].update(groups=["a"]),
-    "a list": lambda d: d["points"][0].update(claim=[]),
-    "an answer too many": lambda d: d["points"][0]["answers"].append(answer(d)),
+    "a list": lambda d: only(d)["points"][0].update(claim=[]),
+    "an answer too many": lambda d: only(d)["points"][0]["answers"].append(answer(d)),
 }
 
 

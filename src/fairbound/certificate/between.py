@@ -14,9 +14,9 @@ from typing import Any
 from flint import arb, ctx
 
 from fairbound.verify.balls import PRECISION, largest, rounded_up
-from fairbound.verify.document import Answer, Document, Objective, Tilted
+from fairbound.verify.document import Answer, Objective, Single, Tilted, singles
 from fairbound.verify.leaves import excesses
-from fairbound.verify.metric import combined, made_of
+from fairbound.verify.metric import combined, is_ratio, made_of
 from fairbound.verify.reading import read_document
 from fairbound.verify.sampling import CheckedSurrogate, checked_surrogate
 from fairbound.verify.statement import Statement, radius
@@ -45,31 +45,34 @@ class _Line:
 class ProvedCurve:
     """What a document proves at every radius; made only of documents that are proved.
 
-    ``result`` is that of checking this very document, if it was checked before.
+    ``result`` is that of checking this very document, if it was checked before; ``number`` is that of the question.
     """
 
-    def __init__(self, document: str | bytes | dict[str, Any], result: Verification | None = None) -> None:
+    def __init__(
+        self, document: str | bytes | dict[str, Any], result: Verification | None = None, *, number: int = 0
+    ) -> None:
         result = verify(document, patient=True) if result is None else result
         if not result.valid:
             message = f"the document is not proved: {'; '.join(result.reasons[:3])}"
             raise ValueError(message)
-        self.document: Document = read_document(document)
+        self.single: Single = singles(read_document(document))[number]
         with _precisely():
-            self._surrogates = [self._surrogate(number) for number in range(len(self.document.statements))]
-            self._lines = [self._of(number) for number in range(len(self.document.statements))]
+            self._surrogates = [self._surrogate(number) for number in range(len(self.single.question.statements))]
+            self._lines = [self._of(number) for number in range(len(self.single.question.statements))]
 
     def _surrogate(self, number: int) -> CheckedSurrogate | None:
-        document = self.document
-        return checked_surrogate(document.population, document.question, document.statements[number])
+        question = self.single.question
+        return checked_surrogate(self.single.population, question, question.statements[number])
 
     def _of(self, number: int) -> list[_Line]:
         """Return the lines of a statement, one for each certified radius."""
-        question, about = self.document.question, self.document.statements[number].objective
+        question = self.single.question
+        about = question.statements[number].objective
         surrogate = self._surrogates[number]
-        population = self.document.population if surrogate is None else surrogate.population
+        population = self.single.population if surrogate is None else surrogate.population
         whole = Statement(population, question, about, 0.0)
         found = []
-        for point in self.document.points:
+        for point in question.points:
             if point.claim is None:
                 continue
             rho, answer = point.rho, point.answers[number]
@@ -85,8 +88,7 @@ class ProvedCurve:
 
     def bound_at(self, rho: float) -> float | None:
         """Return what is proved at a radius, rounded to the safe side; None if nothing is."""
-        question = self.document.question
-        ratio = any(one.objective is not None and one.objective.ratio for one in self.document.statements)
+        question, ratio = self.single.question, is_ratio(self.single)
         best: Callable[[list[float]], float] = max if ratio else min
         bounds = []
         with _precisely():
@@ -96,7 +98,7 @@ class ProvedCurve:
                 if not found:
                     return None
                 bounds.append(best(found))
-            made = made_of(self.document)
+            made = made_of(self.single)
             if made is None:
                 return None
             worst = _ball(combined(made, bounds, ratio=ratio))

@@ -15,13 +15,14 @@ from fairbound.certificate.document import (
     digest,
     read_limits,
     read_objective,
-    read_population,
+    read_populations,
     read_sampling,
     read_witness,
     to_json,
     write_limits,
     write_objective,
     write_population,
+    write_provenance,
     write_sampling,
     write_witness,
 )
@@ -274,10 +275,10 @@ class Certificate:
     def from_json(cls, text: str | bytes) -> Certificate:
         """Read a certificate; raises ``ValueError`` if it is malformed. Reading does not check the proof."""
         document = read_document(text)
-        if document.distance is not None:
+        if only_question(document).distance is not None:
             message = "the document is a curve of certificates; use CertificateCurve.from_json"
             raise ValueError(message)
-        return next(one for one in read_certificates(document) if one is not None)
+        return next(one for one in read_questions(document)[0] if one is not None)
 
     def plot_worst_case(self, ax: Axes | None = None) -> Axes:
         """Draw how each cell's share changes from the data to the worst case, on ``ax`` or in a new figure.
@@ -354,30 +355,63 @@ def combined(
     )
 
 
-def write_certificates(
-    certificates: Sequence[Certificate | None], rhos: Sequence[float], distance: float | None
+#: The certificates of one question, None where a radius is infeasible; the radii; and how far the nearest is, if told.
+Results = tuple[Sequence["Certificate | None"], Sequence[float], float | None]
+
+
+def write_document(
+    results: Sequence[Results], thresholds: Sequence[float | None], confidence: float | None
 ) -> written.Document:
-    """Write the certificates of one question; None stands for an infeasible radius."""
-    first = next(c for c in certificates if c is not None)
-    population = write_population(first.population)
+    """Write the results of several questions about one population, each with the threshold that it has to keep."""
+    firsts = [next(c for c in certificates if c is not None) for certificates, _, _ in results]
+    measures = {(c.population.loss_name, c.population.positive): c.population for c in reversed(firsts)}
+    keys = list(dict.fromkeys((c.population.loss_name, c.population.positive) for c in firsts))
+    population = write_population([measures[key] for key in keys])
+    questions = [
+        _write_question(first, keys.index((first.population.loss_name, first.population.positive)), *result)
+        for first, result in zip(firsts, results, strict=True)
+    ]
+    gates = [
+        written.Gate(number, threshold, passed=keeps(results[number][0], threshold))
+        for number, threshold in enumerate(thresholds)
+        if threshold is not None
+    ]
     return written.Document(
         format=FORMAT,
         version=VERSION,
         producer=f"fairbound {__version__}",
+        provenance=write_provenance(firsts[0].population.provenance),
         population=population,
-        question=_write_question(first),
-        statements=[_write_statement(one) for one in first.statements],
-        distance=distance,
-        points=[
-            written.Point(rho, None, []) if c is None else _write_point(c)
-            for rho, c in zip(rhos, certificates, strict=True)
-        ],
+        confidence=confidence,
+        questions=questions,
+        gates=gates,
         digest=digest(population),
     )
 
 
-def _write_question(first: Certificate) -> written.Question:
+def keeps(certificates: Sequence[Certificate | None], threshold: float) -> bool:
+    """Whether every bound is at most a threshold, or if it is one from below, at least."""
+    found = [c for c in certificates if c is not None]
+    return all(c.bound >= threshold if c.lower else c.bound <= threshold for c in found)
+
+
+def write_certificates(
+    certificates: Sequence[Certificate | None], rhos: Sequence[float], distance: float | None
+) -> written.Document:
+    """Write the certificates of one question; None stands for an infeasible radius."""
+    sure = next(c for c in certificates if c is not None).confidence
+    return write_document([(certificates, rhos, distance)], [None], sure)
+
+
+def _write_question(
+    first: Certificate,
+    measure: int,
+    certificates: Sequence[Certificate | None],
+    rhos: Sequence[float],
+    distance: float | None,
+) -> written.Question:
     return written.Question(
+        measure=measure,
         metric=written.Metric(first.metric, None if first.group is None else write_name(first.group)),
         shift=first.shift,
         support=first.support,
@@ -389,6 +423,12 @@ def _write_question(first: Certificate) -> written.Question:
         label_limits=write_limits(first.label_skew, first.label_limits),
         confidence=first.confidence,
         tol=first.tol,
+        statements=[_write_statement(one) for one in first.statements],
+        distance=distance,
+        points=[
+            written.Point(rho, None, []) if c is None else _write_point(c)
+            for rho, c in zip(rhos, certificates, strict=True)
+        ],
     )
 
 
@@ -414,40 +454,52 @@ def _write_point(certificate: Certificate) -> written.Point:
     return written.Point(certificate.rho, claim, [_write_answer(one) for one in certificate.statements])
 
 
-def read_certificates(document: written.Document) -> list[Certificate | None]:
-    """Build the certificates of a well-formed document, one for each radius; None where it is infeasible."""
-    population = read_population(document.population)
-    surrogates = [read_sampling(one, population, document.question.shift) for one in document.statements]
-    return [_read_point(document, point, population, surrogates) for point in document.points]
+def read_questions(document: written.Document) -> list[list[Certificate | None]]:
+    """Build the certificates of a well-formed document: of each question one for each radius, None if infeasible."""
+    populations = read_populations(document)
+    return [_read_question(question, populations[question.measure]) for question in document.questions]
+
+
+def _read_question(question: written.Question, population: Population) -> list[Certificate | None]:
+    surrogates = [read_sampling(one, population, question.shift) for one in question.statements]
+    return [_read_point(question, point, population, surrogates) for point in question.points]
+
+
+def only_question(document: written.Document) -> written.Question:
+    """Return the question of a document that has one."""
+    if len(document.questions) > 1:
+        message = f"the document answers {len(document.questions)} questions; use Evidence.from_json"
+        raise ValueError(message)
+    return document.questions[0]
 
 
 def _read_point(
-    document: written.Document, point: written.Point, population: Population, surrogates: list[Surrogate | None]
+    question: written.Question, point: written.Point, population: Population, surrogates: list[Surrogate | None]
 ) -> Certificate | None:
     """Build the certificate of one radius."""
     if point.claim is None:
         return None
     parts: list[Certificate] = []
     supporting: list[Supporting] = []
-    for statement, answer, surrogate in zip(document.statements, point.answers, surrogates, strict=True):
+    for statement, answer, surrogate in zip(question.statements, point.answers, surrogates, strict=True):
         about = read_objective(statement.objective)
         if answer.witness is not None and answer.attained is not None:
-            parts.append(_read_answer(document, statement, point.rho, answer, population, surrogate))
+            parts.append(_read_answer(question, statement, point.rho, answer, population, surrogate))
         elif about is not None:
             region = None if statement.sampling is None else statement.sampling.region
             supporting.append(Supporting(about, answer.bound, answer.proof, statement.confidence, region, surrogate))
     if not parts:
         raise MalformedError("has no worst case at a certified radius", "points")
-    metric = document.question.metric
+    metric = question.metric
     if metric.name == "loss":
         return parts[0]
     group = None if metric.group is None else read_name(metric.group)
-    sure = document.question.confidence
+    sure = question.confidence
     return combined(parts, metric.name, group, sure, bound=point.claim.bound, supporting=supporting)
 
 
 def _read_answer(
-    document: written.Document,
+    question: written.Question,
     statement: written.Statement,
     rho: float,
     answer: written.Answer,
@@ -455,7 +507,7 @@ def _read_answer(
     surrogate: Surrogate | None,
 ) -> Certificate:
     """Build the certificate of one statement at one radius."""
-    question, sampling = document.question, statement.sampling
+    sampling = statement.sampling
     if answer.witness is None or answer.attained is None:
         raise MalformedError("has no worst case", "answers")
     return Certificate(

@@ -29,7 +29,7 @@ def proved_at(proved: ProvedCurve, rho: float, least: float) -> float:
         raise InputError(message)
     found = proved.bound_at(rho)
     if found is None:
-        largest = max(point.rho for point in proved.document.points)
+        largest = max(point.rho for point in proved.single.question.points)
         message = f"nothing is proved at {given('rho', rho)}; certify at it, or ask for at most {largest!r} here"
         raise InputError(message + f" ({argument('rho')})")
     return found

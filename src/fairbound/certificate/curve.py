@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,12 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.certificate.between import ProvedCurve
-from fairbound.certificate.certificate import Certificate, read_certificates, write_certificates
+from fairbound.certificate.certificate import Certificate, only_question, read_questions, write_certificates
 from fairbound.certificate.continuous import bound_line, bound_steps, proved_at
 from fairbound.certificate.document import to_json
 from fairbound.certificate.plot import draw_curve
 from fairbound.errors import InfeasibleError
+from fairbound.verify.document import Question
 from fairbound.verify.reading import read_document
 from fairbound.wording.confidence import nearest_sentence, with_probability
 from fairbound.wording.digits import Digits, gap_up, radius_down
@@ -91,11 +92,11 @@ class CertificateCurve:
     def from_json(cls, text: str | bytes) -> CertificateCurve:
         """Read a curve; raises ``ValueError`` if it is malformed. Reading does not check the proofs."""
         document = read_document(text)
-        if document.distance is None:
+        question = only_question(document)
+        if question.distance is None:
             message = "the document is a single certificate; use Certificate.from_json"
             raise ValueError(message)
-        rho = np.array([point.rho for point in document.points])
-        return cls(rho, document.distance, tuple(read_certificates(document)))
+        return curve_of(question, read_questions(document)[0])
 
     def plot(
         self, ax: Axes | None = None, *, samples: Any = None, baselines: Mapping[str, tuple[Any, Any]] | None = None
@@ -194,7 +195,13 @@ class CertificateCurve:
         return said
 
 
+def curve_of(question: Question, certificates: Sequence[Certificate | None]) -> CertificateCurve:
+    """Return the curve of a question and its certificates; the distance is not a number if it is not told."""
+    rho = np.array([point.rho for point in question.points])
+    return CertificateCurve(rho, np.nan if question.distance is None else question.distance, tuple(certificates))
+
+
 def read_result(text: str | bytes) -> Certificate | CertificateCurve:
     """Read a certificate or a curve, whichever a document holds."""
-    single = read_document(text).distance is None
+    single = only_question(read_document(text)).distance is None
     return Certificate.from_json(text) if single else CertificateCurve.from_json(text)

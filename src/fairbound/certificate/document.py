@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.population import Population
+from fairbound.data.provenance import Provenance
 from fairbound.problem.divergences import DIVERGENCES, HELLINGER, affinity_at
 from fairbound.problem.limits import Limits
 from fairbound.problem.objective import Objective
@@ -23,6 +25,7 @@ from fairbound.sampling.discretise import Sample
 from fairbound.sampling.region import Surrogate, region_sentences
 from fairbound.solve.witness import Witness
 from fairbound.verify import document as written
+from fairbound.verify.document import measured
 from fairbound.verify.strict import canonical
 from fairbound.wording.names import read_name, write_name
 
@@ -46,19 +49,57 @@ def digest(population: written.Population) -> str:
     return "sha256:" + hashlib.sha256(canonical(plain(population)).encode()).hexdigest()
 
 
-def write_population(population: Population) -> written.Population:
-    """Write the statistics of a population."""
+def write_population(populations: Sequence[Population]) -> written.Population:
+    """Write the statistics of a population; those given differ in what is measured, and in nothing else."""
+    first = populations[0]
     return written.Population(
-        groups=[write_name(name) for name in population.groups],
-        labels=[write_name(name) for name in population.labels],
-        ceiling=population.ceiling if math.isfinite(population.ceiling) else None,
-        rows=population.rows,
-        excluded_rows=population.excluded_rows,
-        weighted=population.weighted,
+        groups=[write_name(name) for name in first.groups],
+        labels=[write_name(name) for name in first.labels],
+        rows=first.rows,
+        excluded_rows=first.excluded_rows,
+        weighted=first.weighted,
+        weight=first.weight.tolist(),
+        measures=[_write_measure(population) for population in populations],
+    )
+
+
+def _write_measure(population: Population) -> written.Measure:
+    return written.Measure(
         loss=population.loss_name,
         positive=None if population.positive is None else write_name(population.positive),
-        weight=population.weight.tolist(),
+        ceiling=population.ceiling if math.isfinite(population.ceiling) else None,
         knowledge=_write_knowledge(population.knowledge),
+    )
+
+
+def write_provenance(provenance: Provenance) -> written.Provenance:
+    """Write what a document is about."""
+    p = provenance
+    return written.Provenance(
+        date=p.date,
+        file=None if p.file is None or p.sha256 is None else written.File(p.file, p.sha256),
+        columns=[written.Column(role, name) for role, name in p.columns],  # type: ignore[arg-type]  # read strictly
+        meanings=[written.Meaning(write_name(label), words) for label, words in p.meanings],
+        model=None if p.model is None else written.Versioned(p.model, p.model_version),
+        data=None if p.data is None else written.Versioned(p.data, p.data_version),
+        note=p.note,
+    )
+
+
+def read_provenance(document: written.Provenance) -> Provenance:
+    """Read what a document is about."""
+    file, model, data = document.file, document.model, document.data
+    return Provenance(
+        date=document.date,
+        file=None if file is None else file.name,
+        sha256=None if file is None else file.sha256,
+        columns=tuple((column.role, column.name) for column in document.columns),
+        meanings=tuple((read_name(meaning.label), meaning.words) for meaning in document.meanings),
+        model=None if model is None else model.name,
+        model_version=None if model is None else model.version,
+        data=None if data is None else data.name,
+        data_version=None if data is None else data.version,
+        note=document.note,
     )
 
 
@@ -72,20 +113,24 @@ def _write_knowledge(knowledge: Knowledge) -> written.Knowledge:
     return written.Mean("mean", knowledge.mean.tolist())
 
 
-def read_population(document: written.Population) -> Population:
-    """Read the statistics of a population (already known to be well-formed)."""
-    return Population(
-        tuple(read_name(name) for name in document.groups),
-        tuple(read_name(name) for name in document.labels),
-        _floats(document.weight),
-        _read_knowledge(document.knowledge),
-        math.inf if document.ceiling is None else document.ceiling,
-        None if document.rows is None else int(document.rows),
-        document.loss,
-        document.excluded_rows,
-        document.weighted,
-        positive=read_name(document.positive),
-    )
+def read_populations(document: written.Document) -> list[Population]:
+    """Read the statistics of a population (already known to be well-formed), once with each of its measures."""
+    return [
+        Population(
+            tuple(read_name(name) for name in known.groups),
+            tuple(read_name(name) for name in known.labels),
+            _floats(known.weight),
+            _read_knowledge(known.knowledge),
+            math.inf if known.ceiling is None else known.ceiling,
+            None if known.rows is None else int(known.rows),
+            known.loss,
+            known.excluded_rows,
+            known.weighted,
+            positive=read_name(known.positive),
+            provenance=read_provenance(document.provenance),
+        )
+        for known in (measured(document.population, number) for number in range(len(document.population.measures)))
+    ]
 
 
 def _read_knowledge(known: written.Knowledge) -> Knowledge:

@@ -57,19 +57,23 @@ def _statement(solver: Solver, rho: float, factor: float) -> Statement:
     question = solver.question
     surrogate = solver.surrogate
     asked = document.Question(
-        document.Metric("", None),
-        question.shift,
-        question.support,
-        question.empty_cells,
-        question.divergence.name,
-        question.condition.fair,
-        question.condition.tolerance,
-        write_limits(question.group_skew, question.group_limits),
-        write_limits(question.label_skew, question.label_limits),
-        question.confidence,
-        question.tol,
+        measure=0,
+        metric=document.Metric("", None),
+        shift=question.shift,
+        support=question.support,
+        empty_cells=question.empty_cells,
+        divergence=question.divergence.name,
+        fair=question.condition.fair,
+        base_rate_tolerance=question.condition.tolerance,
+        group_limits=write_limits(question.group_skew, question.group_limits),
+        label_limits=write_limits(question.label_skew, question.label_limits),
+        confidence=question.confidence,
+        tol=question.tol,
+        statements=[],
+        distance=None,
+        points=[],
     )
-    known = write_population(solver.population if surrogate is None else surrogate.population)
+    known = document.measured(write_population([solver.population if surrogate is None else surrogate.population]), 0)
     affinity = None if surrogate is None else least_affinity(arb(surrogate.affinity), rho)
     return Statement(known, asked, write_objective(solver.objective), rho, affinity, factor)
 

@@ -110,7 +110,7 @@ def add_radius(parser: argparse.ArgumentParser) -> None:
 
 def run_certify(arguments: argparse.Namespace) -> int:
     """Certify at the radii given."""
-    check_outputs(arguments.file, (arguments.json, arguments.html))
+    check_outputs(arguments.files, (arguments.json, arguments.html))
     population = read_population(arguments)
     rhos = list(dict.fromkeys(rho for several in arguments.rho for rho in several))
     limit = _gate(arguments)
@@ -125,7 +125,7 @@ def run_certify(arguments: argparse.Namespace) -> int:
             f"distribution{asked.phrase}{' within the limits' if limited else ''} is nearer than {curve.distance:.6f}, "
             f"and the largest --rho is {max(rhos):g}; use a larger one"
         )
-        if len(population.labels) > MANY:
+        if len(population.labels) > MANY and arguments.label is not None:
             message += f"; column {arguments.label!r} has {len(population.labels)} labels: is it the one meant?"
         raise ProblemError(message)
     certificates = list(curve)
@@ -206,7 +206,7 @@ def _judge(exceeded: Sequence[Certificate], curve: CertificateCurve, limit: floa
 
 def run_radius(arguments: argparse.Namespace) -> int:
     """Find the largest radius that keeps a loss."""
-    check_outputs(arguments.file, (arguments.json, arguments.html))
+    check_outputs(arguments.files, (arguments.json, arguments.html))
     option, limit = _limit_to_keep(arguments)
     words = LEAST if option == "--min-ratio" else MOST
     population = read_population(arguments)

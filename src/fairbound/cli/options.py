@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
-from collections.abc import Hashable
+import re
+from collections.abc import Callable, Hashable
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypeVar
 
 from fairbound.cli.output import ProblemError, progress, unreadable
-from fairbound.cli.tables import label_of, open_table
-from fairbound.cli.words import COLUMNS
+from fairbound.cli.tables import label_of, open_tables, read_tallies
+from fairbound.cli.words import COLUMNS, COUNTED
+from fairbound.data.csv_file import CsvFile
 from fairbound.data.losses import LOSSES
 from fairbound.data.population import Population
+from fairbound.data.tally import Tally
 from fairbound.errors import InputError, listed
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.problem.metrics import METRICS
 from fairbound.sampling.region import REGIONS
 from fairbound.wording.names import short_name
+
+Read = TypeVar("Read")
+
+#: What a tally knows already.
+ROLES = {
+    "label": "--label",
+    "group": "--group",
+    "prediction": "--prediction",
+    "probability": "--probability",
+    "loss_column": "--loss-column",
+    "loss": "--loss",
+    "clip": "--clip",
+    "ceiling": "--ceiling",
+    "weight": "--weight",
+    "known_group": "--known-group",
+    "known_label": "--known-label",
+    "table": "--table",
+}
 
 #: Keywords of the library's verbs that are options as they are.
 ASKED = (
@@ -92,20 +114,25 @@ def radii(text: str) -> list[float]:
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
-    """Add the file and what its columns hold."""
+    """Add the files and what their columns hold; a tally needs no columns."""
     parser.add_argument(
-        "file", metavar="FILE", help="CSV (also .gz, .bz2, .xz), Parquet or Arrow; - reads CSV from stdin"
+        "file",
+        nargs="+",
+        action=Files,
+        metavar="FILE",
+        help="CSV (also .gz, .bz2, .xz, .zst), Parquet, Arrow, a folder of Parquet files (Hive, Delta), an address "
+        "(https:, s3:, gs:, az:, postgresql:, duckdb:), or a tally of fairbound count; several files, or patterns such "
+        "as 'rows-*.csv', are taken together; - reads stdin",
     )
     data = parser.add_argument_group("the columns")
-    data.add_argument("--label", required=True, metavar="COLUMN", help="true labels")
+    data.add_argument("--label", metavar="COLUMN", help="true labels")
     data.add_argument(
         "--group",
-        required=True,
         action="append",
         metavar="COLUMN",
         help="the sensitive attribute; several give intersectional groups",
     )
-    model = data.add_mutually_exclusive_group(required=True)
+    model = data.add_mutually_exclusive_group()
     model.add_argument("--prediction", metavar="COLUMN", help="predicted labels")
     model.add_argument(
         "--probability",
@@ -129,10 +156,33 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         default="refuse",
         help="rows that lack a value in a column that is used (default: %(default)s)",
     )
+    for side in ("group", "label"):
+        data.add_argument(
+            f"--known-{side}",
+            action="append",
+            metavar="NAME",
+            help=f"a {side} that there is; if any is named, name all, also those that are absent from the rows"
+            + ('; of several columns as JSON, such as \'["f", "old"]\'' if side == "group" else ""),
+        )
+    data.add_argument("--table", metavar="NAME", help="the table of a database")
     text = parser.add_argument_group("CSV files")
     text.add_argument("--na", action="append", default=[], metavar="TEXT", help="a text that means: no value")
     text.add_argument("--delimiter", metavar="CHARACTER", help="between fields (default: comma; tab in .tsv)")
     text.add_argument("--encoding", default="utf-8", metavar="NAME", help="of the text (default: %(default)s)")
+
+
+#: What stands before the password in an address.
+_PASSWORD = re.compile(r"(://[^:/@]*):[^@/]*@")
+
+
+class Files(argparse.Action):
+    """Keep all files, and what to call them in a line: without passwords."""
+
+    def __call__(self, parser: object, namespace: argparse.Namespace, values: Any, option: object = None) -> None:
+        """Set ``files`` and ``file``."""
+        namespace.files = list(values)
+        first = _PASSWORD.sub(r"\1:***@", values[0])
+        namespace.file = first if len(values) == 1 else f"{first} and {len(values) - 1} more"
 
 
 def add_question_options(parser: argparse.ArgumentParser) -> None:
@@ -226,13 +276,34 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_population(arguments: argparse.Namespace) -> Population:
-    """Read the file as the options say."""
-    file = arguments.file
-    delimiter = _delimiter(arguments.delimiter)
-    frame = open_table(file, delimiter=delimiter, encoding=arguments.encoding, missing=frozenset(arguments.na))
+    """Read the files as the options say."""
+    tallies = read_tallies(arguments.files)
+    if not tallies:
+        return read_rows(arguments, Population.from_frame)
+    given = [option for name, option in ROLES.items() if getattr(arguments, name) is not None]
+    if given:
+        message = f"{given[0]}: {arguments.file} is a tally, whose columns were named when it was counted; leave it out"
+        raise ProblemError(message)
     try:
-        with progress(f"reading {file}"):
-            return Population.from_frame(
+        return Population.from_tally(Tally.merged(tallies))
+    except InputError as error:
+        message = f"{arguments.file}: {error.worded(COUNTED)}"
+        raise ProblemError(message) from None
+
+
+def read_rows(arguments: argparse.Namespace, make: Callable[..., Read], **more: Any) -> Read:
+    """Make something of the rows in files, as the options say."""
+    _check_roles(arguments)
+    file, delimiter = arguments.file, _delimiter(arguments.delimiter)
+    try:
+        with progress(f"reading {file}") as told:
+            frame = open_tables(
+                arguments.files,
+                CsvFile("", delimiter or "", arguments.encoding, frozenset(arguments.na), watch=told),
+                table=arguments.table,
+                columns=_used(arguments),
+            )
+            return make(
                 frame,
                 label=arguments.label,
                 group=arguments.group,
@@ -244,9 +315,12 @@ def read_population(arguments: argparse.Namespace) -> Population:
                 clip=arguments.clip,
                 ceiling=arguments.ceiling,
                 missing=arguments.missing,
+                groups=_all_names(frame, arguments.group, "--known-group", arguments.known_group),
+                labels=_all_names(frame, [arguments.label], "--known-label", arguments.known_label),
+                **more,
             )
     except InputError as error:
-        message = f"{'standard input' if file == '-' else file}: {error.worded(COLUMNS)}"
+        message = f"{'standard input' if file == '-' else file}: {error.worded(COUNTED if more else COLUMNS)}"
         raise ProblemError(message) from None
     except OSError as error:
         raise unreadable(file, error) from None
@@ -255,6 +329,44 @@ def read_population(arguments: argparse.Namespace) -> Population:
             message = f"{file} cannot be read: its engine gave up ({error})"
             raise ProblemError(message) from None
         raise
+
+
+def _used(arguments: argparse.Namespace) -> list[str]:
+    """Return the columns that are used."""
+    probability = [text.rpartition("=")[2] for text in arguments.probability or ()]
+    named = [arguments.label, *arguments.group, arguments.prediction, *probability, arguments.loss_column]
+    return [name for name in (*named, arguments.weight) if name is not None]
+
+
+def _check_roles(arguments: argparse.Namespace) -> None:
+    """Ask for the columns that rows need; a tally does without, so the parser cannot ask for them."""
+    missing = [option for option in ("--label", "--group") if getattr(arguments, option[2:]) is None]
+    if missing:
+        message = f"the following arguments are required: {', '.join(missing)}"
+        raise ProblemError(message)
+    if (arguments.prediction, arguments.probability, arguments.loss_column) == (None, None, None):
+        message = "one of the arguments --prediction --probability --loss-column is required"
+        raise ProblemError(message)
+
+
+def _all_names(frame: Any, columns: list[str], option: str, given: list[str] | None) -> list[Hashable] | None:
+    """Return all groups or labels as the library takes them: typed as their columns are."""
+    if given is None:
+        return None
+    if len(columns) == 1:
+        return [label_of(frame, columns[0], text) for text in given]
+    found: list[Hashable] = []
+    for text in given:
+        try:
+            parts = json.loads(text)
+        except ValueError:
+            parts = None
+        if not isinstance(parts, list) or len(parts) != len(columns):
+            message = f"{option} {text!r} must be a JSON list of {len(columns)} names, one for each --group"
+            raise ProblemError(message)
+        pairs = zip(columns, parts, strict=True)
+        found.append(tuple(label_of(frame, column, p) if isinstance(p, str) else p for column, p in pairs))
+    return found
 
 
 def question(arguments: argparse.Namespace, population: Population) -> dict[str, Any]:

@@ -17,6 +17,9 @@ from fairbound.wording.names import printable, shortened
 #: Work that takes longer than this, in seconds, is worth a word.
 PATIENCE = 1.0
 
+#: How long the bar is, in characters.
+BAR = 25
+
 
 class ProblemError(Exception):
     """Something a person can mend: one line on the standard error, and exit status 2."""
@@ -84,14 +87,14 @@ def _reason(error: OSError | ValueError) -> str:
     return str((error.strerror if isinstance(error, OSError) else None) or error)
 
 
-def check_outputs(source: str, outputs: Iterable[str | None]) -> None:
+def check_outputs(sources: Iterable[str], outputs: Iterable[str | None]) -> None:
     """Find out before the work, not after it, that a file cannot be written."""
     taken: list[Path] = []
     for output in outputs:
         if output is None:
             continue
         try:
-            taken = taken or [Path(source).resolve()]
+            taken = taken or [Path(source).resolve() for source in sources]
             file = Path(output).resolve()
             if file in taken:
                 message = f"{output} is named twice; choose another file"
@@ -114,29 +117,53 @@ def write_file(path: str | Path, text: str) -> None:
         raise unwritable(path, error) from None
 
 
+class Progress:
+    """How much of some work is done, told on a terminal: what takes long, for how long it has, and a bar if known."""
+
+    def __init__(self, what: str) -> None:
+        self.share: float | None = None
+        self._what, self._start, self._width = printable(what), monotonic(), 0
+
+    def __call__(self, share: float) -> None:
+        """Take note of how much is done."""
+        self.share = share
+
+    def show(self) -> None:
+        """Write the line anew."""
+        line = f"{self._what} ... {monotonic() - self._start:.0f} s"
+        if self.share is not None:
+            full = int(BAR * min(max(self.share, 0.0), 1.0))
+            line += f" [{'#' * full}{'-' * (BAR - full)}] {full * 100 // BAR}%"
+        self._width = max(self._width, len(line))
+        sys.stderr.write(f"\r{line:<{self._width}}")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Leave nothing behind."""
+        if self._width:
+            sys.stderr.write("\r" + " " * self._width + "\r")
+            sys.stderr.flush()
+
+
 @contextmanager
-def progress(what: str) -> Iterator[None]:
-    """Tell, on a terminal, what takes long and for how long it has; nothing stays there when it is done."""
+def progress(what: str) -> Iterator[Progress]:
+    """Tell, on a terminal, how long work takes that takes long; nothing stays there when it is done."""
+    told, done = Progress(what), threading.Event()
     if not sys.stderr.isatty():
-        yield
+        yield told
         return
-    done = threading.Event()
 
     def tell() -> None:
-        start, wait, width = monotonic(), PATIENCE, 0
+        wait = PATIENCE
         while not done.wait(wait):
-            line = f"{printable(what)} ... {monotonic() - start:.0f} s"
-            wait, width = 0.5, max(width, len(line))
-            sys.stderr.write(f"\r{line}")
-            sys.stderr.flush()
-        if width:
-            sys.stderr.write("\r" + " " * width + "\r")
-            sys.stderr.flush()
+            told.show()
+            wait = 0.5
+        told.clear()
 
     teller = threading.Thread(target=tell, daemon=True)
     teller.start()
     try:
-        yield
+        yield told
     finally:
         done.set()
         teller.join()

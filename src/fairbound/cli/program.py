@@ -35,6 +35,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "verify": ("check the proof of a certificate, from the document alone", "fairbound.cli.verifying", "add_verify"),
     "show": ("print a certificate for a person", "fairbound.cli.documents", "add_show"),
     "report": ("make a page about a certificate, to show to others", "fairbound.cli.documents", "add_report"),
+    "count": ("count rows where they are, to be added up elsewhere", "fairbound.cli.tallying", "add_count"),
+    "merge": ("add up tallies that were counted in different places", "fairbound.cli.tallying", "add_merge"),
     "datasets": (
         "list the datasets of the paper's experiments, and fetch them",
         "fairbound.datasets.command",

@@ -11,7 +11,6 @@ import numpy as np
 
 from fairbound.certificate.certificate import Certificate, Status
 from fairbound.certificate.curve import CertificateCurve
-from fairbound.certificate.document import write_population
 from fairbound.cli.output import paragraphs
 from fairbound.data.losses import ZERO_ONE
 from fairbound.data.population import Population
@@ -21,7 +20,7 @@ from fairbound.reporting.report_data import FEW_ROWS, few_rows
 from fairbound.reporting.terminal import describe_population, describe_worst_case, worst_case_title
 from fairbound.version import __version__
 from fairbound.wording.digits import radius_down
-from fairbound.wording.names import short_name
+from fairbound.wording.names import short_name, write_name
 from fairbound.wording.table import text_table
 from fairbound.wording.vocabulary import wording
 
@@ -196,7 +195,7 @@ def closing_lines(warnings: Sequence[str], assumptions: Sequence[str]) -> list[s
 
 def population_facts(population: Population) -> dict[str, Any]:
     """Return what was read, for programs."""
-    written = write_population(population)
+    groups, labels = [write_name(g) for g in population.groups], [write_name(y) for y in population.labels]
     mass, rates, mean = population.mass, population.base_rates, population.mean
     cells = [
         {
@@ -207,18 +206,18 @@ def population_facts(population: Population) -> dict[str, Any]:
             "base_rate": float(rates[s, y]),
             "mean_loss": float(mean[s, y]) if population.weight[s, y] else None,
         }
-        for s, group in enumerate(written.groups)
-        for y, label in enumerate(written.labels)
+        for s, group in enumerate(groups)
+        for y, label in enumerate(labels)
     ]
     return {
         "rows": population.rows,
         "excluded_rows": population.excluded_rows,
         "weighted": population.weighted,
-        "groups": written.groups,
-        "labels": written.labels,
+        "groups": groups,
+        "labels": labels,
         "loss": population.loss_name,
-        "positive": written.positive,
-        "ceiling": written.ceiling,
+        "positive": None if population.positive is None else write_name(population.positive),
+        "ceiling": population.ceiling if math.isfinite(population.ceiling) else None,
         "loss_on_data": population.loss,
         "cells": cells,
     }

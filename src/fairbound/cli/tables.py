@@ -1,13 +1,20 @@
-"""Opening a file of rows: what it is, its first bytes tell. Parquet and Arrow stay lazy, in Polars."""
+"""Opening files of rows: what they are, their first bytes tell. Engines read what is no text (see ``engines``)."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import glob
+import io
+import sys
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairbound.cli.output import ProblemError, unreadable
+from fairbound.cli import engines
+from fairbound.cli.output import ProblemError, read_file, unreadable
 from fairbound.data.csv_file import PACKED, CsvFile
+from fairbound.data.tally import Tally
+from fairbound.errors import InputError
 
 #: How files begin that are not text. An Arrow stream has no name of its own: it begins with the length of a message.
 PARQUET, ARROW, ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
@@ -15,40 +22,163 @@ OTHERS = {
     b"FEA1": "Feather of the old version 1; write it again as version 2",
     b"PK\x03\x04": "a zip archive or a spreadsheet; save the table as CSV or Parquet",
     b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the table as CSV or Parquet",
-    b"SQLite format 3": "an SQLite database; save the table as CSV or Parquet",
-    b"\x28\xb5\x2f\xfd": "compressed with Zstandard; unpack it, or compress it with gzip",
+    b"SQLite format 3": "an SQLite database; name it as sqlite:///FILE, and its --table",
     b"%PDF": "a PDF document; save the table as CSV or Parquet",
     b"\x89HDF": "an HDF5 file; save the table as CSV or Parquet",
     b"\x80": "a pickle or another binary file; save the table as CSV or Parquet",
 }
 BINARY_SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}
 
+#: What stands after the name of a text file that is compressed.
+PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 
-def open_table(path: str, *, delimiter: str | None, encoding: str, missing: frozenset[str]) -> Any:
-    """Return the rows of a file as something that ``Population.from_frame`` takes."""
-    if path != "-":
+
+def expanded(paths: Sequence[str]) -> list[str]:
+    """Return the files that are meant: patterns such as ``rows-*.csv`` stand for those that fit, in order."""
+    found = []
+    for path in paths:
+        pattern = any(mark in path for mark in "*?[") and "://" not in path and not Path(path).exists()
+        files = sorted(glob.glob(path, recursive=True)) if pattern else [path]
+        if not files:
+            message = f"{path}: no file is named like that"
+            raise ProblemError(message)
+        found += files
+    twice = [path for path in found if found.count(path) > 1] if len(found) < 1000 else []
+    if twice:
+        message = f"{twice[0]} is named twice: its rows would count twice"
+        raise ProblemError(message)
+    return found
+
+
+def read_tallies(paths: Sequence[str]) -> list[Tally]:
+    """Return the tallies that files hold; none if the first of them is not one."""
+    tallies: list[Tally] = []
+    for path in paths:
+        tally = path != "-" and Path(path).is_file() and b'"fairbound-tally"' in _start(path)[:100]
+        if not tally and not tallies:
+            return []
+        if not tally:
+            message = f"{path} is not a tally, but {paths[0]} is: tallies and rows are not taken together"
+            raise ProblemError(message)
+        try:
+            tallies.append(Tally.from_json(read_file(path)))
+        except InputError as error:
+            message = f"{path}: {error.worded({})}"
+            raise ProblemError(message) from None
+    return tallies
+
+
+def open_tables(paths: Sequence[str], text: CsvFile, *, table: str | None, columns: Sequence[str]) -> Any:
+    """Return the rows of files as something that ``Population.from_frame`` takes.
+
+    ``text`` says how CSV is to be read, ``table`` which table of a database; the columns are those that are used.
+    """
+    paths = expanded(paths)
+    if any(engines.is_database(path) for path in paths):
+        if len(paths) > 1 or table is None:
+            message = f"{paths[0]} is a database: name one, and the table with --table"
+            raise ProblemError(message)
+        return engines.database(paths[0], table)
+    if table is not None:
+        message = f"--table {table!r}: {paths[0]} is no database"
+        raise ProblemError(message)
+    opened = [_Source.of(path, text.encoding) for path in paths]
+    kinds = sorted({source.kind for source in opened})
+    if len(kinds) > 1:
+        message = f"these files are {' and '.join(kinds)}; name files of one kind"
+        raise ProblemError(message)
+    files = [file for source in opened for file in source.files]
+    if kinds == ["CSV"]:
+        return replace(text, path=files[0], delimiter=text.delimiter or _usual(files[0]), further=tuple(files[1:]))
+    return engines.binary(kinds[0], files, columns, hive=any(source.hive for source in opened))
+
+
+def _usual(path: str) -> str:
+    """Return what usually stands between two fields."""
+    plain = Path(path).name.lower()
+    for suffix in PACKED_SUFFIXES:
+        plain = plain.removesuffix(suffix)
+    return "\t" if plain.endswith((".tsv", ".tab")) else ","
+
+
+class _Source:
+    """What a path or an address stands for: files of one kind, perhaps of a folder whose names tell columns (Hive)."""
+
+    def __init__(self, kind: str, files: Sequence[str], *, hive: bool = False) -> None:
+        self.kind, self.files, self.hive = kind, files, hive
+
+    @classmethod
+    def of(cls, path: str, encoding: str) -> _Source:
+        if path == "-":
+            return cls._of_stdin()
+        if engines.is_web(path):
+            return cls(*cls._of_file(engines.fetched(path), encoding, path))
+        if engines.is_remote(path):
+            plain = Path(path.removesuffix("/")).name.lower()
+            return cls("CSV in a store" if ".csv" in plain or ".tsv" in plain else "Parquet", [path], hive=True)
+        if Path(path).is_dir():
+            return cls._of_folder(Path(path))
+        return cls(*cls._of_file(path, encoding, path))
+
+    @classmethod
+    def _of_stdin(cls) -> _Source:
+        raw = sys.stdin.buffer
+        stream = raw if isinstance(raw, io.BufferedReader) else None
+        start = stream.peek(8) if stream is not None else b""
+        kind = _kind(start)
+        return cls(kind, ["-"]) if kind == "CSV" else cls(kind, [engines.kept(sys.stdin.buffer)])
+
+    @classmethod
+    def _of_folder(cls, path: Path) -> _Source:
+        if (path / "_delta_log").is_dir():
+            return cls("Delta", [str(path)])
+        files = sorted(
+            str(file)
+            for suffix in ("*.parquet", "*.pq")
+            for file in path.rglob(suffix)
+            if not any(part.startswith(("_", ".")) for part in file.relative_to(path).parts)
+        )
+        if not files:
+            message = (
+                f"{path} is a directory; name a file, a pattern such as '{path}/*.csv', or a folder of Parquet files"
+            )
+            raise ProblemError(message)
+        return cls("Parquet", files, hive=True)
+
+    @staticmethod
+    def _of_file(path: str, encoding: str, name: str) -> tuple[str, list[str]]:
         start = _start(path)
-        if start.startswith((PARQUET, ARROW, ARROW_STREAM)):
-            return _binary_table(path, start)
-        for magic, what in OTHERS.items():
-            if start.startswith(magic):
-                message = f"{path} is {what}"
-                raise ProblemError(message)
-        named = BINARY_SUFFIXES.get(Path(path).suffix.lower())
-        if named:
-            message = f"{path} is named as {named} but does not begin as such a file does"
+        kind = _kind(start)
+        if kind == "CSV":
+            _check_text(name, start, encoding)
+        return kind, [path]
+
+
+def _kind(start: bytes) -> str:
+    """Return what a file is, by its first bytes."""
+    if start.startswith(PARQUET):
+        return "Parquet"
+    return "Arrow" if start.startswith(ARROW) else "an Arrow stream" if start.startswith(ARROW_STREAM) else "CSV"
+
+
+def _check_text(path: str, start: bytes, encoding: str) -> None:
+    """Refuse what is no text."""
+    for magic, what in OTHERS.items():
+        if start.startswith(magic):
+            message = f"{path} is {what}"
             raise ProblemError(message)
-        if _is_json(path, start):
-            message = f"{path} is JSON, not a table; save the rows as CSV or Parquet"
-            if b'"fairbound' in start:
-                message = f"{path} is a certificate, not a table; fairbound verify, show and report read it"
-            raise ProblemError(message)
-        if b"\0" in start and encoding == "utf-8" and not start.startswith((b"\xff\xfe", b"\xfe\xff", *PACKED)):
-            message = f"{path} holds binary data; it is neither CSV nor Parquet nor Arrow"
-            raise ProblemError(message)
-    plain = Path(path).name.lower().removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")
-    usual = "\t" if plain.endswith((".tsv", ".tab")) else ","
-    return CsvFile(path, delimiter or usual, encoding, missing)
+    named = BINARY_SUFFIXES.get(Path(path).suffix.lower())
+    if named:
+        message = f"{path} is named as {named} but does not begin as such a file does"
+        raise ProblemError(message)
+    if _is_json(path, start):
+        message = f"{path} is JSON, not a table; save the rows as CSV or Parquet"
+        if b'"fairbound' in start:
+            message = f"{path} is a certificate, not a table; fairbound verify, show and report read it"
+        raise ProblemError(message)
+    if b"\0" in start and encoding == "utf-8" and not start.startswith((b"\xff\xfe", b"\xfe\xff", *PACKED)):
+        message = f"{path} holds binary data; it is neither CSV nor Parquet nor Arrow"
+        raise ProblemError(message)
 
 
 def _is_json(path: str, start: bytes) -> bool:
@@ -61,9 +191,6 @@ def _is_json(path: str, start: bytes) -> bool:
 def _start(path: str) -> bytes:
     """Return the first bytes of a file that can be read."""
     try:
-        if Path(path).is_dir():
-            message = f"{path} is a directory; name a file"
-            raise ProblemError(message)
         if not Path(path).is_file() and Path(path).exists():
             return b""  # a pipe: what is read of it is gone
         with Path(path).open("rb") as stream:
@@ -76,25 +203,13 @@ def _start(path: str) -> bytes:
     return start
 
 
-def _binary_table(path: str, start: bytes) -> Any:
-    try:
-        import polars as pl  # noqa: PLC0415 (an extra, only where such a file is read)
-    except ImportError:
-        kind = "Parquet" if start.startswith(PARQUET) else "Arrow"
-        message = f"{path}: reading {kind} needs Polars; pip install 'fairbound[files]', or save the table as CSV"
-        raise ProblemError(message) from None
-    if start.startswith(PARQUET):
-        return pl.scan_parquet(path, glob=False)
-    try:
-        return pl.scan_ipc(path, glob=False) if start.startswith(ARROW) else pl.read_ipc_stream(path).lazy()
-    except Exception as error:  # Polars has errors of its own
-        message = f"{path} cannot be read: {' '.join(str(error).split())[:300]}"
-        raise ProblemError(message) from None
-
-
 def label_of(frame: Any, column: str, text: str) -> Hashable:
     """Return the label that a text means, by the type of the column; what cannot be one there is refused later."""
-    kind = None if isinstance(frame, CsvFile) else frame.collect_schema().get(column)
+    if isinstance(frame, CsvFile):
+        return text
+    import narwhals as nw  # noqa: PLC0415 (only where there is a frame)
+
+    kind = nw.from_native(frame).collect_schema().get(column)
     if kind is None:
         return text
     if kind.is_integer():
@@ -102,4 +217,4 @@ def label_of(frame: Any, column: str, text: str) -> Hashable:
             return int(text)
         except ValueError:
             return text
-    return {"true": True, "false": False}.get(text.lower(), text) if str(kind) == "Boolean" else text
+    return {"true": True, "false": False}.get(text.lower(), text) if kind == nw.Boolean else text

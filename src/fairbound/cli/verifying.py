@@ -45,13 +45,17 @@ def run_verify(arguments: argparse.Namespace) -> int:
         say_text(_facts(result))
         return EXIT_STATUS[result.verdict]
     say(f"{arguments.file}: {result.verdict.value}")
+    say(*(f"  {what}" for what in result.claims))
+    say(*(f"  gate {what}" for _, what in result.gates))
     say(*(f"  checked: {what}" for what in result.checks))
-    if result.checked_bound is not None:
-        say(f"  the proof gives the bound {result.checked_bound!r}")
-    if result.witness_value is not None:
-        sampled = any(what.startswith("the confidence region") for what in result.checks)
-        where = ", in the larger ball that allows for sampling error," if sampled else ""
-        say(f"  the worst-case distribution{where} attains {result.witness_value!r}")
+    for number, one in enumerate(result.questions):
+        of = f" of question {number}" if len(result.questions) > 1 else ""
+        if one.checked_bound is not None:
+            say(f"  the proof{of} gives the bound {one.checked_bound!r}")
+        if one.witness_value is not None:
+            sampled = any(what.startswith("the confidence region") for what in one.checks)
+            where = ", in the larger ball that allows for sampling error," if sampled else ""
+            say(f"  the worst-case distribution{of}{where} attains {one.witness_value!r}")
     say(*(f"  reason: {reason}" for reason in result.reasons[:MOST_REASONS]))
     if len(result.reasons) > MOST_REASONS:
         say(f"  and {len(result.reasons) - MOST_REASONS} more reasons")
@@ -68,6 +72,13 @@ def _facts(result: Verification) -> str:
             "valid": result.valid,
             "checked_bound": result.checked_bound,
             "witness_value": result.witness_value,
+            "claims": list(result.claims),
+            "gates": [{"passed": passed, "said": said} for passed, said in result.gates],
+            "passed": result.passed,
+            "questions": [
+                {"proved": one.proved, "checked_bound": one.checked_bound, "witness_value": one.witness_value}
+                for one in result.questions
+            ],
             "checks": list(result.checks),
             "reasons": list(result.reasons),
             "remarks": list(result.remarks),

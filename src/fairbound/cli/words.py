@@ -9,7 +9,9 @@ COLUMNS = {
     "delimiter": "--delimiter",
     "encoding": "--encoding",
     "group": "--group",
+    "groups": "--known-group",
     "label": "--label",
+    "labels": "--known-label",
     "loss": "--loss-column",
     "loss_name": "--loss",
     "missing": "--missing",
@@ -18,6 +20,9 @@ COLUMNS = {
     "sample_weight": "--weight",
     "weight": "--weight",
 }
+
+#: Where rows are counted to be added up elsewhere: arguments of ``Tally.count``.
+COUNTED = COLUMNS | {"min_count": "--min-count", "name": "--name"}
 
 #: Where a question is asked: arguments of ``certify`` and its like. What is wrong may be how the rows were read.
 QUESTION = COLUMNS | {

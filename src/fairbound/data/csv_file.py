@@ -13,14 +13,16 @@ import io
 import itertools
 import lzma
 import math
+import os
 import sys
 import zlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import import_module
 from operator import itemgetter
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -34,11 +36,30 @@ LONGEST_LINE = 1 << 24
 #: Rows are read in portions of this many.
 PORTION = 1 << 16
 
+
+def _zstandard(stream: BinaryIO) -> Any:
+    """Unpack Zstandard with whichever library is there: Python's own from 3.14 on, or another one."""
+    ways: list[tuple[str, Callable[[Any], Any]]] = [
+        ("compression.zstd", lambda library: library.ZstdFile(stream)),
+        ("backports.zstd", lambda library: library.ZstdFile(stream)),
+        ("zstandard", lambda library: library.ZstdDecompressor().stream_reader(stream, read_across_frames=True)),
+        ("pyarrow", lambda library: library.CompressedInputStream(stream, "zstd")),
+    ]
+    for module, opened in ways:
+        try:
+            return opened(import_module(module))
+        except ImportError:
+            continue
+    message = "the file is compressed with Zstandard, which needs a library: pip install 'fairbound[files]'"
+    raise InputError(message)
+
+
 #: How compressed files begin, and what opens them.
-PACKED: dict[bytes, Callable[[BinaryIO], gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile]] = {
+PACKED: dict[bytes, Callable[[BinaryIO], Any]] = {
     b"\x1f\x8b": lambda stream: gzip.GzipFile(fileobj=stream),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
+    b"\x28\xb5\x2f\xfd": _zstandard,
 }
 
 #: Texts in a column of numbers that mean that there is none.
@@ -69,19 +90,43 @@ class CsvFile:
         Of the text. A byte order mark of UTF-16 is obeyed.
     missing
         Texts that stand for a missing name, besides nothing at all.
+    further
+        More files of the same kind, whose rows are taken too; each has a header of its own.
+    watch
+        Is told what share of the bytes was read.
     """
 
     path: str
     delimiter: str = ","
     encoding: str = "utf-8"
     missing: frozenset[str] = frozenset()
+    further: tuple[str, ...] = ()
+    watch: Callable[[float], None] | None = None
 
     def read(self, columns: Columns) -> CsvTable:
-        """Read the columns that are used."""
+        """Read the columns that are used, of all files."""
+        paths, tables = (self.path, *self.further), []
+        for number, path in enumerate(paths):
+            one = replace(self, path=path, further=(), watch=self._watched(number / len(paths), 1 / len(paths)))
+            try:
+                tables.append(one._read(columns))
+            except InputError as error:
+                if not self.further:
+                    raise
+                raise error.preceded(f"{path}: ") from None
+        return joined(tables)
+
+    def _watched(self, done: float, share: float) -> Callable[[float], None] | None:
+        """Return what watches one file of several."""
+        watch = self.watch
+        return None if watch is None else lambda part: watch(done + share * part)
+
+    def _read(self, columns: Columns) -> CsvTable:
+        """Read one file."""
         try:
-            with self._open() as stream:
+            with self._open() as (stream, raw):
                 reader = csv.reader(_lines(stream), delimiter=self.delimiter, strict=True)
-                return _read(reader, columns)
+                return _read(reader, columns, self._teller(raw))
         except OSError as error:
             if error.strerror is None:  # a compressed file that is not one inside
                 message = f"the compressed data are damaged: {error}"
@@ -100,12 +145,23 @@ class CsvFile:
         except LookupError:
             message = f"{given('encoding', self.encoding)} is not known"
             raise InputError(message) from None
+        except Exception as error:
+            if type(error).__name__ != "ZstdError":  # of any of the libraries that read Zstandard
+                raise
+            message = f"the compressed data are damaged: {error}"
+            raise InputError(message) from None
+
+    def _teller(self, raw: BinaryIO) -> Callable[[], None]:
+        """Return what tells how much of the file, as it lies there, was read."""
+        watch = self.watch
+        size = os.fstat(raw.fileno()).st_size if watch is not None and self.path != "-" else 0
+        return (lambda: watch(raw.tell() / size)) if watch is not None and size else lambda: None
 
     @contextmanager
-    def _open(self) -> Iterator[io.TextIOWrapper]:
-        """Open the file, unpack it if it is packed, and decode it."""
+    def _open(self) -> Iterator[tuple[io.TextIOWrapper, BinaryIO]]:
+        """Open the file, unpack it if it is packed, and decode it; return also the file as it lies there."""
         with ExitStack() as stack:
-            raw = sys.stdin.buffer if self.path == "-" else stack.enter_context(Path(self.path).open("rb"))
+            raw: BinaryIO = sys.stdin.buffer if self.path == "-" else stack.enter_context(Path(self.path).open("rb"))
             stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", raw))
             for magic, unpacked in PACKED.items():
                 if stream.peek(8).startswith(magic):
@@ -116,7 +172,7 @@ class CsvFile:
                 encoding = "utf-8-sig"  # the mark that some programs write first is no part of the header
             text = io.TextIOWrapper(stream, encoding=encoding, newline="")
             try:
-                yield text
+                yield text, raw
             finally:
                 if self.path == "-":
                     text.detach()  # the standard input is not ours to close
@@ -137,7 +193,7 @@ def _lines(stream: io.TextIOWrapper) -> Iterator[str]:
         yield line
 
 
-def _read(reader: Iterator[list[str]], columns: Columns) -> CsvTable:
+def _read(reader: Iterator[list[str]], columns: Columns, told: Callable[[], None]) -> CsvTable:
     """Read header and rows."""
     count = 0
     try:
@@ -158,6 +214,7 @@ def _read(reader: Iterator[list[str]], columns: Columns) -> CsvTable:
             for name in columns.numeric:
                 values[name].append(_numbers(name, list(map(itemgetter(place[name]), rows)), count))
             count += len(rows)
+            told()
     except csv.Error as error:
         hint = "; a quotation mark may be open" if "end of data" in str(error) else ""
         message = f"line {reader.line_num}: {error}{hint}"  # type: ignore[attr-defined]  # the reader of the csv module
@@ -171,6 +228,21 @@ def _read(reader: Iterator[list[str]], columns: Columns) -> CsvTable:
         {name: np.concatenate(parts).astype(np.int64) for name, parts in codes.items()},
         {name: np.concatenate(parts) for name, parts in values.items()},
     )
+
+
+def joined(tables: Sequence[CsvTable]) -> CsvTable:
+    """Return the rows of all tables in one."""
+    if len(tables) == 1:
+        return tables[0]
+    texts: dict[str, list[str]] = {}
+    places: dict[str, Integers] = {}
+    for name in tables[0].texts:
+        number = _Names()
+        codes = [np.array([number[text] for text in table.texts[name]], dtype=np.int64) for table in tables]
+        texts[name] = list(number)
+        places[name] = np.concatenate([code[t.places[name]] for code, t in zip(codes, tables, strict=True)])
+    numbers = {name: np.concatenate([table.numbers[name] for table in tables]) for name in tables[0].numbers}
+    return CsvTable(sum(table.rows for table in tables), texts, places, numbers)
 
 
 class _Names(dict[str, int]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from fairbound.data.losses import Loss, find_loss
 from fairbound.data.moments import read_moments, read_selection_rate
 from fairbound.data.predicted import Predicted, find_positive, given_rates
 from fairbound.data.predictions import predicted_labels, probabilities
+from fairbound.data.provenance import UNTOLD, Provenance, check_text
 from fairbound.data.tally import Tally, check_tally, tally_of_counts
-from fairbound.errors import InputError, argument
+from fairbound.errors import InputError, argument, given
 from fairbound.wording.notebook import html_paragraph, html_table
 from fairbound.wording.overview import cell_rows
 from fairbound.wording.vocabulary import SELECTED, TWO_VALUED, wording
@@ -54,6 +56,8 @@ class Population:
         How the model's predicted labels divide the cells; None if only losses or probabilities were given.
     positive
         The label whose selections take the place of losses, see :meth:`selecting`; None for losses.
+    provenance
+        What the rows are about, for people: see :meth:`described`.
     """
 
     groups: tuple[Hashable, ...]
@@ -67,6 +71,7 @@ class Population:
     weighted: bool = False
     predicted: Predicted | None = None
     positive: Hashable | None = None
+    provenance: Provenance = UNTOLD
 
     @property
     def mass(self) -> Floats:
@@ -136,9 +141,51 @@ class Population:
         """
         predicted, place = find_positive(self.predicted, self.labels, pos_label)
         known = predicted.selection(place)
-        weight = known.weight.sum(axis=2) if isinstance(known, LossTable) else self.weight
         name, positive = SELECTED, predicted.labels[place]
-        return replace(self, weight=weight, knowledge=known, ceiling=1.0, loss_name=name, positive=positive)
+        return replace(self, knowledge=known, ceiling=1.0, loss_name=name, positive=positive)
+
+    def described(
+        self,
+        *,
+        model: str | None = None,
+        model_version: str | None = None,
+        data: str | None = None,
+        data_version: str | None = None,
+        meanings: Mapping[Hashable, str] | None = None,
+        note: str | None = None,
+        date: str | None = None,
+    ) -> Population:
+        """Return the population with words on what it is about, which documents and reports repeat.
+
+        For people: nothing of it is proved. ``meanings`` says of labels what they mean; ``date`` is now unless given.
+
+        Examples
+        --------
+        >>> from fairbound import Population
+        >>> population = Population.from_predictions([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("aabb"))
+        >>> population.described(model="scorer", model_version="1.4", meanings={1: "repays"}).provenance.model
+        'scorer'
+        """
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        words: dict[str, str | None] = {
+            "date": now if date is None else date,
+            "model": model,
+            "model_version": model_version,
+            "data": data,
+            "data_version": data_version,
+            "note": note,
+        }
+        for name, value in words.items():
+            check_text(name, value)
+        told = {name: value for name, value in words.items() if value is not None}
+        meant = tuple((meanings or {}).items())
+        for label, meaning in meant:
+            if label not in self.labels:
+                message = f"{given('meanings', dict(meant))} names {label!r}, which is no label"
+                raise InputError(message)
+            check_text("meanings", meaning)
+        provenance = replace(self.provenance, **told)  # type: ignore[arg-type]  # all of these are texts
+        return replace(self, provenance=replace(provenance, meanings=meant or self.provenance.meanings))
 
     @classmethod
     def from_moments(

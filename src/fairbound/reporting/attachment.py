@@ -28,17 +28,27 @@ def attach(document: bytes, room: int) -> Attachment | None:
     if len(packed) <= room:
         return Attachment(packed)
     whole = json.loads(document)
-    if whole["distance"] is None:
-        return None
-    certified = sorted((point for point in whole["points"] if point["claim"] is not None), key=_radius)
-    count = len(certified) // 2
-    while count:
-        kept = [certified[i] for i in np.linspace(len(certified) - 1, 0, count).round().astype(int)[::-1]]
-        packed = _pack(json.dumps({**whole, "points": kept}, allow_nan=False).encode("ascii"))
+    most = max(len(_certified(question)) for question in whole["questions"])
+    share = 0.5
+    while share * most >= 1:
+        questions = [{**question, "points": _kept(question, share)} for question in whole["questions"]]
+        part = {**whole, "questions": questions, "gates": []}  # those are about all radii
+        packed = _pack(json.dumps(part, allow_nan=False).encode("ascii"))
         if len(packed) <= room:
-            return Attachment(packed, tuple(map(_radius, kept)))
-        count //= 2
+            return Attachment(packed, tuple(map(_radius, questions[0]["points"])))
+        share /= 2
     return None
+
+
+def _certified(question: dict[str, Any]) -> list[dict[str, Any]]:
+    return sorted((point for point in question["points"] if point["claim"] is not None), key=_radius)
+
+
+def _kept(question: dict[str, Any], share: float) -> list[dict[str, Any]]:
+    """Return a share of the certified radii, the largest among them."""
+    certified = _certified(question)
+    count = max(1, int(share * len(certified)))
+    return [certified[i] for i in np.linspace(len(certified) - 1, 0, count).round().astype(int)[::-1]]
 
 
 def _radius(point: dict[str, Any]) -> float:

@@ -1,8 +1,8 @@
 """What a document says: its one description, from which the reader, the writer and the JSON schema are made.
 
-Standard library only. A document answers one question about one population: at each radius, for each statement that
-its metric is made of, a bound with its proof and, where one was found, a worst case. What the entries mean stands in
-docs/specification.md.
+Standard library only. A document answers questions about one population: of each, at each radius, for each statement
+that its metric is made of, a bound with its proof and, where one was found, a worst case. What the entries mean stands
+in docs/specification.md.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ Count = Annotated[int, Within(0, 2**53)]
 Seed = Annotated[int, Within(0, 2**64)]
 Text = Annotated[str, Within(0, 10_000)]
 LossName = Annotated[str, Within(0, 200)]
+Hash = Annotated[str, Within(64, 64)]
 
 #: Limits are scaled, so that their coefficients are of ordinary size.
 Coefficient = Annotated[float, Within(-2, 2)]
@@ -69,19 +70,71 @@ Knowledge = Losses | Mean | MeanVariance
 
 
 @dataclass(frozen=True)
+class Measure:
+    """A value that every row has, such as its loss or whether it is selected, and what is known of it."""
+
+    loss: LossName
+    positive: Name | None
+    ceiling: Amount | None
+    knowledge: Knowledge
+
+
+@dataclass(frozen=True)
 class Population:
-    """What is known of the data: weights of the cells, groups by labels, and their losses."""
+    """What is known of the data: weights of the cells, groups by labels, and what was measured in them."""
 
     groups: list[Name]
     labels: list[Name]
-    ceiling: Amount | None
     rows: Amount | None
     excluded_rows: Count
     weighted: bool
-    loss: LossName
-    positive: Name | None
     weight: list[list[Amount]]
-    knowledge: Knowledge
+    measures: list[Measure]
+
+
+@dataclass(frozen=True)
+class File:
+    """The file that the rows came from."""
+
+    name: Text
+    sha256: Hash
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of it, and what it was read as."""
+
+    role: Literal["group", "label", "prediction", "probability", "loss", "weight"]
+    name: Text
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a label means, in words."""
+
+    label: Name
+    words: Text
+
+
+@dataclass(frozen=True)
+class Versioned:
+    """A model, or data: its name, and which version of it."""
+
+    name: Text
+    version: Text | None
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What the document is about, as its author says: for people, nothing of it is proved."""
+
+    date: Text | None
+    file: File | None
+    columns: list[Column]
+    meanings: list[Meaning]
+    model: Versioned | None
+    data: Versioned | None
+    note: Text | None
 
 
 @dataclass(frozen=True)
@@ -99,23 +152,6 @@ class Metric:
 
     name: Text
     group: Name | None
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is asked: all but the radius. ``tol`` is the gap that was aimed at."""
-
-    metric: Metric
-    shift: Literal["general", "sensitive"]
-    support: Literal["any", "observed"]
-    empty_cells: Literal["refuse", "ceiling"]
-    divergence: Divergence
-    fair: bool
-    base_rate_tolerance: Share | None
-    group_limits: Limits
-    label_limits: Limits
-    confidence: Share | None
-    tol: Amount
 
 
 @dataclass(frozen=True)
@@ -245,15 +281,95 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Question:
+    """What is asked of a measure, and what is answered at each radius.
+
+    ``tol`` is the gap that was aimed at, ``distance`` that of the nearest distribution in question, null if it is not
+    told.
+    """
+
+    measure: Count
+    metric: Metric
+    shift: Literal["general", "sensitive"]
+    support: Literal["any", "observed"]
+    empty_cells: Literal["refuse", "ceiling"]
+    divergence: Divergence
+    fair: bool
+    base_rate_tolerance: Share | None
+    group_limits: Limits
+    label_limits: Limits
+    confidence: Share | None
+    tol: Amount
+    statements: list[Statement]
+    distance: Radius | None
+    points: list[Point]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What no bound of a question may exceed (of a ratio, fall below), and whether none does."""
+
+    question: Count
+    threshold: Number
+    passed: bool
+
+
+@dataclass(frozen=True)
 class Document:
-    """A whole document. ``distance`` is that of the nearest distribution in question, null if it is not told."""
+    """A whole document: its questions have one population, and their bounds hold together."""
 
     format: Literal["fairbound-certificate"]
     version: Literal["2.0.0"]
     producer: Text
+    provenance: Provenance
     population: Population
-    question: Question
-    statements: list[Statement]
-    distance: Radius | None
-    points: list[Point]
+    confidence: Share | None
+    questions: list[Question]
+    gates: list[Gate]
     digest: Text
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A population with one of its measures. No part of documents: what a question is about."""
+
+    groups: list[Name]
+    labels: list[Name]
+    rows: float | None
+    excluded_rows: int
+    weighted: bool
+    weight: list[list[float]]
+    loss: str
+    positive: Name | None
+    ceiling: float | None
+    knowledge: Knowledge
+
+
+@dataclass(frozen=True)
+class Single:
+    """One question of a document, and what it is about. No part of documents."""
+
+    population: Measured
+    question: Question
+
+
+def measured(population: Population, number: int) -> Measured:
+    """Return a population with one of its measures."""
+    measure = population.measures[number]
+    return Measured(
+        population.groups,
+        population.labels,
+        population.rows,
+        population.excluded_rows,
+        population.weighted,
+        population.weight,
+        measure.loss,
+        measure.positive,
+        measure.ceiling,
+        measure.knowledge,
+    )
+
+
+def singles(document: Document) -> list[Single]:
+    """Return the questions of a document, each with what it is about."""
+    return [Single(measured(document.population, one.measure), one) for one in document.questions]

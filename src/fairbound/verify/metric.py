@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
-from fairbound.verify.document import Document, Objective, Population
+from fairbound.verify.document import Measured, Objective, Single
 from fairbound.verify.names import SELECTED
 from fairbound.verify.strict import canonical
 
@@ -49,16 +49,16 @@ METRICS = {
 }
 
 
-def made_of(document: Document) -> list[tuple[int, ...]] | None:
+def made_of(single: Single) -> list[tuple[int, ...]] | None:
     """Return what the metric is the worst of, each by the numbers of the statements that prove it.
 
     A difference is proved by itself or by what is proved of its two means. None: something is missing.
     """
-    if document.question.metric.name == "loss":
+    if single.question.metric.name == "loss":
         return [(0,)]
-    number = {one.objective: n for n, one in enumerate(document.statements)}
+    number = {one.objective: n for n, one in enumerate(single.question.statements)}
     found: list[tuple[int, ...]] = []
-    for about in _wanted(document):
+    for about in _wanted(single):
         chosen = (about,) if about in number else _halves(about)
         if not chosen or any(one not in number for one in chosen):
             return None
@@ -78,34 +78,32 @@ def combined(made: list[tuple[int, ...]], bounds: Sequence[float | Fraction], *,
     return (min if ratio else max)(sum((Fraction(bounds[n]) for n in proof), Fraction(0)) for proof in made)
 
 
-def claimable(document: Document, bounds: Sequence[Fraction]) -> Fraction | None:
-    """Return the bound of the metric that follows from those of the statements; None if some are missing."""
-    made = made_of(document)
-    ratio = any(one.objective is not None and one.objective.ratio for one in document.statements)
-    return None if made is None else combined(made, bounds, ratio=ratio)
+def is_ratio(single: Single) -> bool:
+    """Whether the metric is a ratio, which is bounded from below."""
+    return any(one.objective is not None and one.objective.ratio for one in single.question.statements)
 
 
-def missing_reasons(document: Document) -> Iterator[str]:
+def missing_reasons(single: Single) -> Iterator[str]:
     """Say what is wrong with the whole, apart from its parts."""
-    name, stated = document.question.metric.name, [one.objective for one in document.statements]
-    possible: set[Objective | None] = {None} if name == "loss" else set(_wanted(document))
+    name, stated = single.question.metric.name, [one.objective for one in single.question.statements]
+    possible: set[Objective | None] = {None} if name == "loss" else set(_wanted(single))
     if not possible:
         yield f"the metric {name[:60]!r} cannot be asked of this population"
         return
-    if document.question.confidence is None or len(document.population.groups) > FEW_GROUPS:
+    if single.question.confidence is None or len(single.population.groups) > FEW_GROUPS:
         possible |= {half for one in possible for half in _halves(one)}
-    made = made_of(document)
+    made = made_of(single)
     if len(set(stated)) < len(stated) or not possible >= set(stated) or made is None:
         yield "the statements are not those that the metric is made of: some are missing, others, or there twice"
         return
-    confidence = document.question.confidence
+    confidence = single.question.confidence
     if confidence is not None:
         # As sure as if all that the metric may be made of were shown: which are, rows may decide.
         allowed = (1 - Fraction(confidence)) / len(possible)
-        if any(1 - Fraction(one.confidence or 0) > allowed for one in document.statements):
+        if any(1 - Fraction(one.confidence or 0) > allowed for one in single.question.statements):
             yield "the statements do not hold together at the claimed confidence"
     ratio = name != "loss" and METRICS[name].ratio
-    for point in document.points:
+    for point in single.question.points:
         if point.claim is None:
             continue
         worst = combined(made, [answer.bound for answer in point.answers], ratio=ratio)
@@ -117,9 +115,9 @@ def missing_reasons(document: Document) -> Iterator[str]:
             yield f"the attained value {point.claim.attained!r} is not the worst that is shown"
 
 
-def _wanted(document: Document) -> list[Objective]:
+def _wanted(single: Single) -> list[Objective]:
     """Return what the metric is the worst of: nothing if it makes no sense."""
-    asked, population = document.question.metric, document.population
+    asked, population = single.question.metric, single.population
     metric = METRICS.get(asked.name)
     if metric is None or (metric.selects and population.loss != SELECTED) or (metric.pairs and asked.group is not None):
         return []
@@ -141,7 +139,7 @@ def _places(names: list[Any], chosen: Any) -> list[int]:
     return [n for n, name in enumerate(names) if chosen is None or canonical(name) == canonical(chosen)]
 
 
-def describe_objective(population: Population, about: Objective | None) -> str:
+def describe_objective(population: Measured, about: Objective | None) -> str:
     """Name the groups and the label of a statement, to stand before what is said of it."""
     if about is None:
         return ""

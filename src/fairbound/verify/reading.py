@@ -19,6 +19,7 @@ from fairbound.verify.document import (
     Limits,
     Losses,
     MeanVariance,
+    Measure,
     Population,
     Question,
     Sampling,
@@ -48,10 +49,29 @@ def read_document(document: str | bytes | dict[str, Any]) -> Document:
     """Return a document, given as JSON text or as parsed by ``json.loads``, if it is well-formed."""
     found = read(Document, parsed_object(document))
     shape = _check_population(found.population)
-    _check_question(found.question, shape)
-    _check_statements(found, shape)
-    _check_points(found, shape)
+    _check(bool(found.questions), "questions", "must have one entry or more")
+    for number, question in enumerate(found.questions):
+        try:
+            known = question.measure < len(found.population.measures)
+            _check(known, "measure", "must be the number of one of population.measures")
+            _check_sureness(question.confidence, found.confidence)
+            _check_question(question, shape)
+            _check_statements(question, found.population.measures[question.measure].ceiling, shape)
+            _check_points(question, shape)
+        except MalformedError as error:
+            raise error.within(f"questions[{number}]") from None
+    for number, gate in enumerate(found.gates):
+        _check(gate.question < len(found.questions), f"gates[{number}].question", "must be the number of a question")
+    gated = [gate.question for gate in found.gates]
+    _check(len(set(gated)) == len(gated), "gates", "must be one for a question, or none")
     return found
+
+
+def _check_sureness(confidence: float | None, together: float | None) -> None:
+    given = (confidence is None) == (together is None)
+    _check(given, "confidence", "must be given if that of the document is, or not at all")
+    for level in (confidence, together):
+        _check(level is None or 0 < level < 1, "confidence", "must lie strictly between 0 and 1")
 
 
 def _check(holds: bool, where: str, why: str) -> None:
@@ -73,26 +93,29 @@ def _check_population(population: Population) -> Shape:
         _check(len(names) >= 2, where, "must have two entries or more")
         _check(len(set(map(canonical, names))) == len(names), where, "has the same name twice")
     shape = len(population.groups), len(population.labels)
-    named = population.positive is None or population.loss == SELECTED
-    _check(named, "population.positive", f"must be null unless population.loss is {SELECTED!r}")
-    _check_cells(population.weight, population.knowledge, "population", population.ceiling, shape)
-    _check_named_values(population)
+    _check(bool(population.measures), "population.measures", "must have one entry or more")
+    for number, measure in enumerate(population.measures):
+        where = f"population.measures[{number}]"
+        named = measure.positive is None or measure.loss == SELECTED
+        _check(named, f"{where}.positive", f"must be null unless loss is {SELECTED!r}")
+        _check_cells(population.weight, measure.knowledge, "population", where, measure.ceiling, shape)
+        _check_named_values(measure, where)
     return shape
 
 
-def _check_named_values(population: Population) -> None:
+def _check_named_values(measure: Measure, where: str) -> None:
     """Check that values are what the name of the loss says: whoever reads the name relies on it."""
-    name, known = population.loss, population.knowledge
+    name, known = measure.loss, measure.knowledge
     alike = next((ours for ours in RESERVED if looks(ours) == looks(name) and name not in OURS), None)
-    _check(alike is None, "population.loss", f"must not look like {alike!r} and be another name")
+    _check(alike is None, f"{where}.loss", f"must not look like {alike!r} and be another name")
     top = CEILINGS.get(name)
     if top is not None:
-        within = population.ceiling is not None and population.ceiling <= top
-        _check(within, "population.ceiling", f"must be at most {top:g} for the loss {name}")
+        within = measure.ceiling is not None and measure.ceiling <= top
+        _check(within, f"{where}.ceiling", f"must be at most {top:g} for the loss {name}")
     if name not in TWO_VALUED:
         return
-    _check(population.ceiling == 1, "population.ceiling", f"must be 1 for the loss {name}, which is 0 or 1")
-    where = "population.knowledge"
+    _check(measure.ceiling == 1, f"{where}.ceiling", f"must be 1 for the loss {name}, which is 0 or 1")
+    where = f"{where}.knowledge"
     plain = not isinstance(known, MeanVariance)
     _check(plain, where, f"must not have variances for the loss {name}, which is 0 or 1")
     if isinstance(known, Losses):
@@ -100,11 +123,13 @@ def _check_named_values(population: Population) -> None:
         _check(only, f"{where}.cells", f"must have no losses but 0 and 1 for the loss {name}")
 
 
-def _check_cells(weight: list[list[float]], known: Knowledge, where: str, top: float | None, shape: Shape) -> None:
+def _check_cells(
+    weight: list[list[float]], known: Knowledge, whose: str, where: str, top: float | None, shape: Shape
+) -> None:
     """Check weights, and losses or moments that are possible."""
-    _check_shape(weight, f"{where}.weight", shape)
-    _check(any(map(any, weight)), f"{where}.weight", "must be positive somewhere")
-    where = f"{where}.knowledge"
+    _check_shape(weight, f"{whose}.weight", shape)
+    _check(any(map(any, weight)), f"{whose}.weight", "must be positive somewhere")
+    ceiling, where = f"{where}.ceiling", f"{where}.knowledge"
     if isinstance(known, Losses):
         _check_shape(known.cells, f"{where}.cells", shape)
         for s, row in enumerate(known.cells):
@@ -118,7 +143,7 @@ def _check_cells(weight: list[list[float]], known: Knowledge, where: str, top: f
         return
     _check_shape(known.mean, f"{where}.mean", shape)
     if top is None or not top > 0:
-        raise MalformedError("must be positive where only moments are known", "population.ceiling")
+        raise MalformedError("must be positive where only moments are known", ceiling)
     spread = known.variance if isinstance(known, MeanVariance) else None
     if spread is not None:
         _check_shape(spread, f"{where}.variance", shape)
@@ -133,20 +158,20 @@ def _check_question(question: Question, shape: Shape) -> None:
     for side, limits, size in zip(
         ("group", "label"), (question.group_limits, question.label_limits), shape, strict=True
     ):
-        where = f"question.{side}_limits"
+        where = f"{side}_limits"
         _check_shape(limits.rows, f"{where}.rows", (len(limits.most), size))
     tolerance = question.base_rate_tolerance
     near = tolerance is None or (question.fair and tolerance > 0)
-    _check(near, "question.base_rate_tolerance", "must be positive, and null if question.fair is false")
+    _check(near, "base_rate_tolerance", "must be positive, and null if fair is false")
     free = (question.fair and tolerance is None) or question.label_limits == Limits(None, [], [])
-    _check(free, "question.label_limits", "must be empty where base rates may differ")
+    _check(free, "label_limits", "must be empty where base rates may differ")
     if question.confidence is not None:
         known = question.divergence == "hellinger"
-        _check(known, "question.divergence", "must be hellinger in finite-sample certificates")
+        _check(known, "divergence", "must be hellinger in finite-sample certificates")
 
 
-def _check_statements(document: Document, shape: Shape) -> None:
-    question, statements = document.question, document.statements
+def _check_statements(question: Question, top: float | None, shape: Shape) -> None:
+    statements = question.statements
     _check(bool(statements), "statements", "must have one entry or more")
     plain = question.metric.name == "loss"
     for index, statement in enumerate(statements):
@@ -160,22 +185,22 @@ def _check_statements(document: Document, shape: Shape) -> None:
         _check(
             same, f"{where}.confidence", "must be given with a sample and a confidence of the question, or not at all"
         )
-        for level in (statement.confidence, question.confidence):
-            _check(level is None or 0 < level < 1, f"{where}.confidence", "must lie strictly between 0 and 1")
+        level = statement.confidence
+        _check(level is None or 0 < level < 1, f"{where}.confidence", "must lie strictly between 0 and 1")
         if statement.sampling is not None:
-            _check_sampling(statement.sampling, f"{where}.sampling", document.population.ceiling, shape)
+            _check_sampling(statement.sampling, f"{where}.sampling", top, shape)
             for key in ("region", "losses", "seed"):
                 same = getattr(statement.sampling, key) == getattr(statements[0].sampling, key)
                 _check(same, f"{where}.sampling.{key}", "must be the same for all statements: they rest on one sample")
     _check(not plain or len(statements) == 1, "statements", "must be one for the metric loss")
-    _check(not plain or question.metric.group is None, "question.metric.group", "must be null for the metric loss")
+    _check(not plain or question.metric.group is None, "metric.group", "must be null for the metric loss")
 
 
 def _check_sampling(sampling: Sampling, where: str, top: float | None, shape: Shape) -> None:
     """Check what takes P's place, and the counts that it was made from."""
     if top is None or not top > 0:
-        raise MalformedError("must be positive in finite-sample certificates", "population.ceiling")
-    _check_cells(sampling.weight, sampling.knowledge, where, top, shape)
+        raise MalformedError("needs a positive ceiling of the losses", where)
+    _check_cells(sampling.weight, sampling.knowledge, where, where, top, shape)
     losses, counts = sampling.losses, sampling.counts
     if sampling.region == "hoeffding":  # which knows no rounding: what nobody looks at, nobody may read
         for key in ("losses", "counts", "seed"):
@@ -187,14 +212,14 @@ def _check_sampling(sampling: Sampling, where: str, top: float | None, shape: Sh
         _check_shape(counts, f"{where}.counts", (*shape, len(losses)))
 
 
-def _check_points(document: Document, shape: Shape) -> None:
-    question, points, statements = document.question, document.points, document.statements
+def _check_points(question: Question, shape: Shape) -> None:
+    points, statements = question.points, question.statements
     most = 1.0 if question.divergence in UNIT_RANGE else LARGEST_RADIUS
-    _check((document.distance or 0.0) <= most, "distance", "is larger than the divergence can be")
+    _check((question.distance or 0.0) <= most, "distance", "is larger than the divergence can be")
     certified = [point.rho for point in points if point.claim is not None]
     _check(bool(certified), "points", "must have a certified radius: otherwise there is nothing to check")
-    _check(document.distance is not None or len(points) == 1, "distance", "must be told of a curve")
-    infeasible = max([document.distance or 0.0, *(point.rho for point in points if point.claim is None)])
+    _check(question.distance is not None or len(points) == 1, "distance", "must be told of a curve")
+    infeasible = max([question.distance or 0.0, *(point.rho for point in points if point.claim is None)])
     feasible = infeasible <= min(certified) + 1e-9
     _check(
         feasible, "points", f"contradict each other: {infeasible!r} cannot be infeasible if {min(certified)!r} is not"

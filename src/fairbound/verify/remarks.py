@@ -18,14 +18,16 @@ def remarks(population: Population) -> tuple[str, ...]:
     """Return remarks on what a document is about, in sentences."""
     sides = {"groups": population.groups, "labels": population.labels}
     found = [remark for side, names in sides.items() for remark in _alike(side, names)]
-    everything: dict[str, list[Any]] = {**sides, "loss": [population.loss]}
+    losses = list(dict.fromkeys(measure.loss for measure in population.measures))
+    everything: dict[str, list[Any]] = {**sides, "loss": losses}
     for what, names in everything.items():
         strange = [name for name in names if is_strange(name)]
         if strange:
             found.append(f"{what} with characters that may be taken for others: {_listed(strange)}")
-    nominal, top = CEILINGS.get(population.loss), population.ceiling
-    if nominal is not None and top is not None and top < nominal:
-        found.append(f"the loss {population.loss} can be {nominal:g}; here it is taken to be cut off at {top!r}")
+    for measure in population.measures:
+        nominal, top = CEILINGS.get(measure.loss), measure.ceiling
+        if nominal is not None and top is not None and top < nominal:
+            found.append(f"the loss {measure.loss} can be {nominal:g}; here it is taken to be cut off at {top!r}")
     return tuple(found)
 
 

@@ -22,8 +22,8 @@ from fairbound.verify.document import (
     Losses,
     Mean,
     MeanVariance,
+    Measured,
     Objective,
-    Population,
     Question,
     Sampling,
     Statement,
@@ -59,7 +59,7 @@ Cells = frozenset[tuple[int, int]]
 class CheckedSurrogate:
     """What the document puts in P's place, checked: statistics, affinity with P, and what was checked."""
 
-    population: Population
+    population: Measured
     affinity: arb
     checks: tuple[str, ...]
 
@@ -79,7 +79,7 @@ def least_affinity(affinity: arb, rho: float) -> arb:
 class _Sample:
     """What a region is checked against: the rows, what is said of them, and the cells whose losses are subtracted."""
 
-    population: Population
+    population: Measured
     bins: Losses
     sampling: Sampling
     shift: str
@@ -87,7 +87,7 @@ class _Sample:
     subtracted: Cells
 
 
-def checked_surrogate(population: Population, question: Question, statement: Statement) -> CheckedSurrogate | None:
+def checked_surrogate(population: Measured, question: Question, statement: Statement) -> CheckedSurrogate | None:
     """Return the surrogate of a statement if the region proves it; refuse it otherwise. None: P is known."""
     sampling, confidence = statement.sampling, statement.confidence
     if sampling is None or confidence is None:
@@ -104,7 +104,7 @@ def checked_surrogate(population: Population, question: Question, statement: Sta
     return CheckedSurrogate(known, arb(sampling.affinity), tuple(checks))
 
 
-def _subtracted(population: Population, objective: Objective | None) -> Cells:
+def _subtracted(population: Measured, objective: Objective | None) -> Cells:
     """Return the cells whose losses are subtracted: what is worse there is a smaller loss."""
     if objective is None or objective.minus is None:
         return frozenset()
@@ -113,7 +113,7 @@ def _subtracted(population: Population, objective: Objective | None) -> Cells:
     return frozenset((minus, y) for y in labels if label is None or (y == label) == objective.inside)
 
 
-def _checked_rows(population: Population, question: Question) -> Losses:
+def _checked_rows(population: Measured, question: Question) -> Losses:
     """Refuse what is not a sample of independent rows with bounded losses."""
     known = population.knowledge
     if population.weighted:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from flint import arb, fmpq
 
 from fairbound.verify.balls import RefusedError, exact, largest, total
-from fairbound.verify.document import Knowledge, Losses, Mean, Objective, Population, Question
+from fairbound.verify.document import Knowledge, Losses, Mean, Measured, Objective, Question
 from fairbound.verify.shares import Side
 
 #: A witness may miss the ball, the limits or unit mass by this much; its affinity and loss are sums of rounded numbers.
@@ -48,7 +48,7 @@ class Statement:
 
     def __init__(
         self,
-        population: Population,
+        population: Measured,
         question: Question,
         objective: Objective | None,
         rho: float,
@@ -140,7 +140,7 @@ def radius(question: Question, rho: float, affinity: arb | None) -> arb:
     return arb(rho) + arb(LEEWAY) * (1 + arb(rho))
 
 
-def _cell(population: Population, question: Question, place: Place, whole: arb, sign: int, factor: float) -> Cell:
+def _cell(population: Measured, question: Question, place: Place, whole: arb, sign: int, factor: float) -> Cell:
     """Return the values of a cell: its losses, ``factor`` times, or with a minus, or none."""
     s, y = place
     weight, ceiling = population.weight[s][y], population.ceiling

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar, Union, cast
 
 #: Limits on what is read at all.
 MOST_BYTES = 32_000_000
-MOST_DEPTH = 12
+MOST_DEPTH = 14
 
 #: Parts of a name, and characters of each: names are repeated in what is said of them.
 MOST_PARTS = 100

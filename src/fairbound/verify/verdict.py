@@ -3,10 +3,11 @@
 It imports the standard library and python-flint, nothing of the search: what a reader of certificates has to trust is
 this room.
 
-What is checked: the document's form; the digest of the statistics; that the statements cover what the metric is made
-of; for finite samples, the counts and the confidence region; of every statement at every radius, that the pieces of
-the proof cover all shares, that the multipliers of each are feasible and prove no more than is claimed; and that the
-witness is one of the distributions in question and attains what is claimed.
+What is checked: the document's form; the digest of the statistics; that its questions hold together as surely as is
+claimed; of every question that the statements cover what the metric is made of; for finite samples, the counts and the
+confidence region; of every statement at every radius, that the pieces of the proof cover all shares, that the
+multipliers of each are feasible and prove no more than is claimed; and that the witness is one of the distributions in
+question and attains what is claimed. Whether the gates are passed follows from the bounds.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 from flint import arb, ctx
 
 from fairbound.verify.balls import PRECISION, RefusedError, float_above, largest, rounded_up
-from fairbound.verify.document import Answer, Document, Objective, Proof, Question, Tilted
+from fairbound.verify.claims import claims, passes, worded
+from fairbound.verify.document import Answer, Document, Objective, Proof, Question, Single, Tilted, singles
 from fairbound.verify.leaves import excesses
-from fairbound.verify.metric import combined, describe_objective, made_of, missing_reasons
+from fairbound.verify.metric import combined, describe_objective, is_ratio, made_of, missing_reasons
 from fairbound.verify.reading import parsed_object, read_document
 from fairbound.verify.remarks import remarks
 from fairbound.verify.sampling import CheckedSurrogate, checked_surrogate
@@ -42,13 +45,13 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True)
-class Verification:
-    """The result of a check.
+class Answered:
+    """What was found of one question of a document.
 
     Attributes
     ----------
-    verdict
-        Proved, not proved, or not a certificate.
+    proved
+        Whether all that it claims is proved.
     reasons
         Why not, in sentences; empty if proved.
     checked_bound
@@ -58,21 +61,67 @@ class Verification:
         What the witness attains, rounded the other way; None if it was not reached.
     checks
         What was checked, in sentences.
+    """
+
+    proved: bool
+    reasons: tuple[str, ...] = ()
+    checked_bound: float | None = None
+    witness_value: float | None = None
+    checks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The result of a check.
+
+    Attributes
+    ----------
+    verdict
+        Proved, not proved, or not a certificate. Proved are all questions of a document, or none.
+    reasons
+        Why not, in sentences; empty if proved.
+    claims
+        What is proved, in sentences of the checker; empty unless all is.
+    gates
+        Of a document that is proved, which of its thresholds the bounds keep: for each gate whether they do, and a
+        sentence. Computed from the bounds, whatever the document says.
+    questions
+        What was found of each question.
     remarks
         What a reader should look at although it is no reason to refuse: names that look alike, for example.
     """
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
-    checked_bound: float | None = None
-    witness_value: float | None = None
-    checks: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    gates: tuple[tuple[bool, str], ...] = ()
+    questions: tuple[Answered, ...] = ()
     remarks: tuple[str, ...] = ()
 
     @property
     def valid(self) -> bool:
         """Whether the claim is proved."""
         return self.verdict is Verdict.PROVED
+
+    @property
+    def passed(self) -> bool:
+        """Whether all is proved, and no gate is broken."""
+        return self.valid and all(passed for passed, _ in self.gates)
+
+    @property
+    def checked_bound(self) -> float | None:
+        """What the proof of a single question proves, rounded to the safe side; None if nothing, or of several."""
+        return self.questions[0].checked_bound if len(self.questions) == 1 else None
+
+    @property
+    def witness_value(self) -> float | None:
+        """What the witness of a single question attains; None if it was not reached, or of several."""
+        return self.questions[0].witness_value if len(self.questions) == 1 else None
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """What was checked, in sentences."""
+        return tuple(dict.fromkeys(check for one in self.questions for check in one.checks))
 
 
 @dataclass
@@ -101,7 +150,7 @@ class Finding:
 
 
 def verify(document: str | bytes | dict[str, Any], *, patient: bool = False) -> Verification:
-    """Check a certificate or a curve of certificates, given as JSON text or as parsed by ``json.loads``.
+    """Check a document, given as JSON text or as parsed by ``json.loads``: all of its questions.
 
     How long that takes is estimated first, and what takes more than about five seconds is refused, so that no
     document of a stranger keeps the program busy; ``patient`` allows some minutes.
@@ -136,69 +185,113 @@ def verify(document: str | bytes | dict[str, Any], *, patient: bool = False) -> 
 
 
 def _verify(document: Document, digest: str) -> Verification:
-    """Check every statement at every radius, and that nothing is left out; only :func:`_decide` draws conclusions."""
-    reasons = [*missing_reasons(document)]
+    """Check every question; only :func:`_decide` and :func:`_conclude` draw conclusions."""
+    reasons = []
     if document.digest != digest:
         reasons.append("the digest does not belong to the statistics of the population")
+    if not _sure_together(document):
+        reasons.append("the questions do not hold together at the claimed confidence")
+    asked = singles(document)
+    reasons += [
+        f"gate {number}: the document says that it is {'passed' if gate.passed else 'failed'}, and it is not"
+        for number, gate in enumerate(document.gates)
+        if gate.passed is not passes(gate, asked[gate.question])
+    ]
+    return _conclude(document, reasons, [_check_question(single) for single in asked])
+
+
+def _sure_together(document: Document) -> bool:
+    """Whether the errors of the questions add up to no more than that of the document, exactly."""
+    if document.confidence is None:
+        return True
+    errors = (1 - Fraction(one.confidence or 0) for one in document.questions)
+    return sum(errors, Fraction(0)) <= 1 - Fraction(document.confidence)
+
+
+def _conclude(document: Document, reasons: list[str], answered: list[Answered]) -> Verification:
+    """Draw the conclusion of a document: proved if all of its questions are, and nothing speaks against it."""
+    several = len(document.questions) > 1
+    for number, (question, one) in enumerate(zip(document.questions, answered, strict=False)):
+        where = f"question {number} ({question.metric.name[:60]}): " if several else ""
+        reasons = reasons + [where + reason for reason in one.reasons]
+    proved = bool(answered) and len(answered) == len(document.questions) and all(one.proved for one in answered)
+    if not proved and not reasons:
+        reasons = ["not every question was answered"]
+    known = singles(document) if proved and not reasons else []
+    return Verification(
+        Verdict.PROVED if known else Verdict.NOT_PROVED,
+        tuple(dict.fromkeys(reasons)),
+        tuple(claims(document)) if known else (),
+        tuple((passes(gate, known[gate.question]), worded(gate, known[gate.question])) for gate in document.gates)
+        if known
+        else (),
+        tuple(answered),
+        remarks(document.population),
+    )
+
+
+def _check_question(single: Single) -> Answered:
+    """Check every statement at every radius, and that nothing is left out; only :func:`_decide` draws conclusions."""
+    question = single.question
     checks = ["the digest of the population's statistics"]
-    if document.question.metric.name != "loss":
-        sure = "" if document.question.confidence is None else ", together at the claimed confidence"
-        checks.append(f"that nothing is left out: {len(document.statements)} statements{sure}, each:")
+    if question.metric.name != "loss":
+        sure = "" if question.confidence is None else ", together at the claimed confidence"
+        checks.append(f"that nothing is left out: {len(question.statements)} statements{sure}, each:")
     found: list[Finding] = []
-    for number in range(len(document.statements)):
-        found += _check_statement(document, number)
+    for number in range(len(question.statements)):
+        found += _check_statement(single, number)
     checks += list(dict.fromkeys(check for one in found for check in one.checks))
-    return _decide(document, reasons, found, checks)
+    return _decide(single, [*missing_reasons(single)], found, checks)
 
 
-def _decide(document: Document, reasons: list[str], found: list[Finding], checks: list[str]) -> Verification:
-    """Draw the conclusion, the only place where a claim is called proved.
+def _decide(single: Single, reasons: list[str], found: list[Finding], checks: list[str]) -> Answered:
+    """Draw the conclusion of a question, the only place where its claim is called proved.
 
     It takes a finding for each statement at each radius, each with a bound that was checked, a witness at each radius,
     of all witnesses that are shown a value that was checked, and no reason against any of them.
     """
+    statements = single.question.statements
     reasons = reasons + [one.where + reason for one in found for reason in one.reasons]
     incomplete = [one for one in found if one.bound is None or (one.shown and one.value is None)]
     reasons += [f"{one.where}nothing was proved" for one in incomplete if not one.reasons]
-    points = [point for point in document.points if point.claim is not None]
-    whole = bool(found) and len(found) == len(points) * len(document.statements)
+    points = [point for point in single.question.points if point.claim is not None]
+    whole = bool(found) and len(found) == len(points) * len(statements)
     if not whole:
         reasons.append("not every statement was checked at every radius")
     if any(all(answer.witness is None for answer in point.answers) for point in points):
         reasons.append("a radius has no witness: there may be no distribution in question")
-    ratio = any(one.objective is not None and one.objective.ratio for one in document.statements)
-    worst, made = min if ratio else max, made_of(document) or []  # the weakest counts, of parts and of a curve
+    worst, made = min if is_ratio(single) else max, made_of(single) or []  # the weakest counts, of parts and of a curve
     bounds: list[float] = []
     values: list[float] = []
     for place in range(len(points) if whole else 0):
         here = found[place :: len(points)]
         proved = [one.bound for one in here if one.bound is not None]
-        if made and len(proved) == len(document.statements):
-            bounds.append(float_above(combined(made, proved, ratio=ratio)))
+        if made and len(proved) == len(statements):
+            bounds.append(float_above(combined(made, proved, ratio=is_ratio(single))))
         values += [v for proof in made if len(proof) == 1 and (v := here[proof[0]].value) is not None]
-    return Verification(
-        Verdict.NOT_PROVED if reasons else Verdict.PROVED,
+    return Answered(
+        not reasons,
         tuple(dict.fromkeys(reasons)),
         worst(bounds) if bounds and len(bounds) == len(points) else None,
         worst(values, default=None),
         tuple(checks),
-        remarks(document.population),
     )
 
 
-def _check_statement(document: Document, number: int) -> list[Finding]:
+def _check_statement(single: Single, number: int) -> list[Finding]:
     """Check one statement at all radii: one surrogate serves them all."""
-    asked = document.statements[number]
-    where = describe_objective(document.population, asked.objective)
-    points = [point for point in document.points if point.claim is not None]
+    question = single.question
+    asked = question.statements[number]
+    where = describe_objective(single.population, asked.objective)
+    points = [point for point in question.points if point.claim is not None]
     surrogate: CheckedSurrogate | None = None
     shared = Finding(where, shown=False)
     with shared:
-        surrogate = checked_surrogate(document.population, document.question, asked)
+        surrogate = checked_surrogate(single.population, question, asked)
         shared.checks += surrogate.checks if surrogate is not None else ()
     if len(points) > 1:
         shared.checks.append(f"{len(points)} certificates of a curve (not its infeasible radii), each:")
-    population = document.population if surrogate is None else surrogate.population
+    population = single.population if surrogate is None else surrogate.population
     laws: dict[float, Statement] = {}
 
     def posed(rho: float, factor: float) -> Statement:
@@ -206,7 +299,7 @@ def _check_statement(document: Document, number: int) -> list[Finding]:
         affinity = None if surrogate is None else surrogate.least_affinity(rho)
         if factor not in laws:
             laws.clear()
-            laws[factor] = Statement(population, document.question, asked.objective, rho, affinity, factor)
+            laws[factor] = Statement(population, question, asked.objective, rho, affinity, factor)
         return laws[factor].at(rho, affinity)
 
     found = []
@@ -215,7 +308,7 @@ def _check_statement(document: Document, number: int) -> list[Finding]:
         at = "" if len(points) == 1 else f"rho = {point.rho!r}: "
         one = Finding(where + at, answer.witness is not None, reasons=[*shared.reasons], checks=[*shared.checks])
         if not shared.reasons:
-            _check_answer(one, document.question, asked.objective, answer, partial(posed, point.rho))
+            _check_answer(one, question, asked.objective, answer, partial(posed, point.rho))
         found.append(one)
     return found
 

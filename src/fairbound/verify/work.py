@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairbound.verify.document import Answer, Document, Knowledge, Losses, Proof, Statement, Tilted
+from fairbound.verify.document import (
+    Answer,
+    Document,
+    Knowledge,
+    Losses,
+    Measured,
+    Proof,
+    Question,
+    Single,
+    Statement,
+    Tilted,
+    singles,
+)
 from fairbound.verify.metric import METRICS
 from fairbound.verify.names import TWO_VALUED
 from fairbound.verify.sampling import MOST_DRAWS
@@ -46,21 +58,27 @@ def seconds(work: float) -> str:
 
 def work_of(document: Document) -> float:
     """Return about how much work it is to check a document."""
-    population, known = document.population, document.population.knowledge
+    names = [*document.population.groups, *document.population.labels]
+    return CHARACTER * sum(map(_length, names)) * len(document.questions) + sum(map(_question, singles(document)))
+
+
+def _question(single: Single) -> float:
+    """Return the work of a question."""
+    population, question, known = single.population, single.question, single.population.knowledge
     bins = _bins(known)
     rows = 0.0
     if isinstance(known, Losses) and population.loss not in TWO_VALUED:
         rows = sum(b[2] for row in known.cells for cell in row for b in cell)
-    points = [point for point in document.points if point.claim is not None]
-    asked = METRICS.get(document.question.metric.name)
+    points = [point for point in question.points if point.claim is not None]
+    asked = METRICS.get(question.metric.name)
     pairs = 2 * len(population.groups) ** 2 if asked is not None and asked.pairs else 0
-    work = PAIR * pairs * len(points) + CHARACTER * sum(map(_length, [*population.groups, *population.labels]))
-    for number, statement in enumerate(document.statements):
+    work = PAIR * pairs * len(points)
+    for number, statement in enumerate(question.statements):
         inside = bins
         if statement.sampling is not None:
-            work += _sampling(document, statement, bins, min(rows, MOST_DRAWS))
+            work += _sampling(population, question, statement, bins, min(rows, MOST_DRAWS))
             inside = _bins(statement.sampling.knowledge)
-        work += sum(_answer(document, point.answers[number], inside) for point in points)
+        work += sum(_answer(population, question, point.answers[number], inside) for point in points)
     return work
 
 
@@ -72,17 +90,16 @@ def _bins(known: Knowledge) -> int:
     return sum(len(cell) for row in known.cells for cell in row) if isinstance(known, Losses) else 0
 
 
-def _answer(document: Document, answer: Answer, bins: int) -> float:
+def _answer(population: Measured, question: Question, answer: Answer, bins: int) -> float:
     """Return the work of a proof and a witness."""
-    question = document.question
-    groups, labels = len(document.population.groups), len(document.population.labels)
+    groups, labels = len(population.groups), len(population.labels)
     cells = groups * labels
     atoms = cells if question.shift == "sensitive" else 2 * max(cells, bins)
     sides = (question.group_limits, groups), (question.label_limits, labels)
     limits = sum(len(side.most) * size for side, size in sides)
     skewed = sum(size for side, size in sides if side.skew is not None)
     build = BEGIN + CELL * cells + BIN * bins + LIMIT * limits
-    ratio = document.statements[0].objective is not None and document.statements[0].objective.ratio
+    ratio = question.statements[0].objective is not None and question.statements[0].objective.ratio
     build *= 2 if ratio else 1  # for the bound, and what is attained
     return build + _proof(answer.proof, cells, atoms, AT_LIMIT * limits + AT_SHARE * skewed)
 
@@ -98,9 +115,9 @@ def _proof(proof: Proof, cells: int, atoms: int, shares: float) -> float:
     return work
 
 
-def _sampling(document: Document, statement: Statement, bins: int, draws: float) -> float:
+def _sampling(population: Measured, question: Question, statement: Statement, bins: int, draws: float) -> float:
     """Return the work of counting rows and recomputing a confidence region."""
-    sampling, population = statement.sampling, document.population
+    sampling = statement.sampling
     if sampling is None:
         return 0.0
     cells = len(population.groups) * len(population.labels)
@@ -110,7 +127,7 @@ def _sampling(document: Document, statement: Statement, bins: int, draws: float)
     classes = cells * len(sampling.losses)
     counting += AT_DRAW * draws + AT_CLASS * classes
     tree = cells * (AT_NODE + AT_STEP * cells.bit_length())
-    if document.question.shift == "general":
+    if question.shift == "general":
         return counting + SLABS * (AT_NODE * classes + tree)
     tails = sum(AT_TAIL + AT_ROOT * min(EXACT_ROWS, sum(cell)) ** 0.5 for row in sampling.counts for cell in row)
     return counting + AT_NODE * classes + tree + tails

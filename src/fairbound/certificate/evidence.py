@@ -1,0 +1,254 @@
+"""Several questions about one population, answered together: one document, and a line for each threshold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+from fairbound.arithmetic.arrays import Floats
+from fairbound.certificate.certificate import Certificate, keeps, read_questions, write_document
+from fairbound.certificate.certify import certify_curve
+from fairbound.certificate.curve import CertificateCurve, curve_of
+from fairbound.certificate.document import to_json
+from fairbound.data.cells import number
+from fairbound.data.population import Population
+from fairbound.errors import InfeasibleError, InputError, argument, given, listed
+from fairbound.problem.asked import Asked, asks
+from fairbound.sampling.region import read_confidence
+from fairbound.verify.document import LARGEST_NUMBER
+from fairbound.verify.reading import read_document
+from fairbound.wording.digits import Digits, radius_down
+from fairbound.wording.notebook import html_paragraph, html_table
+
+#: What a question of several may say besides the keywords of :func:`certify`; and what all of them share.
+OWN, SHARED = ("rhos", "threshold"), ("confidence", "region")
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A threshold, and whether the bounds of a question keep it.
+
+    Attributes
+    ----------
+    curve
+        The bounds.
+    threshold
+        What none of them may exceed or, of a ratio, fall below.
+    """
+
+    curve: CertificateCurve
+    threshold: float
+
+    @property
+    def metric(self) -> str:
+        """The name of what is bounded."""
+        return next(iter(self.curve)).metric
+
+    @property
+    def passed(self) -> bool:
+        """Whether every bound keeps the threshold."""
+        return keeps(self.curve.certificates, self.threshold)
+
+    @property
+    def worst(self) -> Certificate:
+        """The certificate whose bound is worst."""
+        found = list(self.curve)
+        return (min if found[0].lower else max)(found, key=lambda c: c.bound)
+
+    @property
+    def sentence(self) -> str:
+        """How it ended."""
+        worst = self.worst
+        kept, side = ("passed", "at least") if worst.lower else ("passed", "at most")
+        kept = kept if self.passed else "failed"
+        bound = worst.texts(Digits(6))[0]
+        return (
+            f"{kept}: {worst.said.words} has to be {side} {self.threshold:g}, and is {side} {bound} "
+            f"(rho = {radius_down(worst.rho)})"
+        )
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The answers to several questions about one population.
+
+    Attributes
+    ----------
+    curves
+        Of each question the certificates at its radii.
+    thresholds
+        Of each question what its bounds have to keep; None for nothing.
+    confidence
+        The probability, over the draw of the rows, with which all bounds hold together; None if the rows are all there
+        is.
+    """
+
+    curves: tuple[CertificateCurve, ...]
+    thresholds: tuple[float | None, ...]
+    confidence: float | None = None
+
+    @property
+    def population(self) -> Population:
+        """What was known of the data, with the measure of the first question."""
+        return next(iter(self.curves[0])).population
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """The thresholds, and whether they are kept."""
+        pairs = zip(self.curves, self.thresholds, strict=True)
+        return tuple(Gate(curve, threshold) for curve, threshold in pairs if threshold is not None)
+
+    @property
+    def passed(self) -> bool:
+        """Whether all thresholds are kept."""
+        return all(gate.passed for gate in self.gates)
+
+    def to_json(self) -> str:
+        """Write all of it, with all proofs, as one JSON document that :func:`fairbound.verify` can check."""
+        told = [None if math.isnan(curve.distance) else curve.distance for curve in self.curves]
+        results = [(c.certificates, c.rho.tolist(), near) for c, near in zip(self.curves, told, strict=True)]
+        return to_json(write_document(results, self.thresholds, self.confidence))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Evidence:
+        """Read a document, of one question or several; raises ``ValueError`` if it is malformed.
+
+        Reading does not check the proofs. Whether gates are passed is computed anew.
+        """
+        document = read_document(text)
+        thresholds: list[float | None] = [None] * len(document.questions)
+        for gate in document.gates:
+            thresholds[gate.question] = gate.threshold
+        curves = [
+            curve_of(question, certificates)
+            for question, certificates in zip(document.questions, read_questions(document), strict=True)
+        ]
+        return cls(tuple(curves), tuple(thresholds), document.confidence)
+
+    def __getitem__(self, which: str | int) -> CertificateCurve:
+        """Return the answer to a question, by its metric or its number."""
+        if isinstance(which, int):
+            return self.curves[which]
+        found = [curve for curve in self.curves if next(iter(curve)).metric == which]
+        if len(found) != 1:
+            named = listed([repr(next(iter(curve)).metric) for curve in self.curves])
+            word = "several questions are" if found else "no question is"
+            message = f"{word} about {which!r}; the questions are {named}, and numbers from 0 choose among them too"
+            raise KeyError(message)
+        return found[0]
+
+    def __iter__(self) -> Iterator[CertificateCurve]:
+        """Iterate over the answers."""
+        return iter(self.curves)
+
+    def __len__(self) -> int:
+        return len(self.curves)
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return head and rows of the table of all bounds, as text."""
+        rows = []
+        for curve, threshold in zip(self.curves, self.thresholds, strict=True):
+            for c in curve:
+                kept = "" if threshold is None else "kept" if keeps([c], threshold) else "broken"
+                limit = "" if threshold is None else f"{c.side} {threshold:g}"
+                rows.append([c.metric, radius_down(c.rho), c.side, *c.texts(Digits(6)), limit, kept])
+        return ["metric", "rho", "", "bound", "attained", "threshold", ""], rows
+
+    def __repr__(self) -> str:
+        asked = ", ".join(next(iter(curve)).metric for curve in self.curves)
+        passed = sum(gate.passed for gate in self.gates)
+        return f"Evidence({asked}; {passed} of {len(self.gates)} gates passed)"
+
+    def _repr_html_(self) -> str:
+        """Show all bounds in a notebook, and a line for each gate."""
+        gates = [html_paragraph(gate.sentence, strong=True) for gate in self.gates]
+        return "".join([*gates, html_table(*self.table())])
+
+
+@asks(Asked)
+def certify_all(
+    population: Population,
+    questions: Sequence[str | Mapping[str, Any]] | Mapping[str, float | None],
+    rhos: Sequence[float] | Floats,
+    **asked: Unpack[Asked],
+) -> Evidence:
+    """Answer several questions about one population, and hold the bounds to thresholds.
+
+    Parameters
+    ----------
+    population
+        What is known of the data.
+    questions
+        Metrics, as their names; or names with thresholds that no bound may exceed (of a ratio, fall below; None for
+        none); or a mapping for each with ``metric`` and, where they differ from those of all, ``threshold``, ``rhos``
+        and any keyword of :func:`certify`.
+    rhos
+        The radii of all questions that have none of their own.
+    **asked
+        Keywords of :func:`certify`, for all questions. A ``confidence`` holds for all of them together: each question
+        has an equal part of the error probability.
+
+    Examples
+    --------
+    >>> from fairbound import Population, certify_all, verify
+    >>> population = Population.from_predictions(
+    ...     [0, 1] * 50, [0, 1, 1, 1] * 25, sensitive_features=["a"] * 60 + ["b"] * 40
+    ... )
+    >>> evidence = certify_all(population, {"loss": 0.5, "demographic_parity_ratio": 0.95}, [0.05], shift="sensitive")
+    >>> evidence
+    Evidence(loss, demographic_parity_ratio; 2 of 2 gates passed)
+    >>> [round(bound, 4) for bound in evidence["loss"].bound.tolist()]
+    [0.2858]
+    >>> verify(evidence.to_json()).passed
+    True
+    """
+    listing = _listed(questions)
+    confidence = asked.get("confidence")
+    divided: dict[str, Any] = dict(asked)
+    if confidence is not None:
+        confidence = read_confidence(confidence)
+        divided["confidence"] = math.nextafter(1.0 - (1.0 - confidence) / len(listing), 1.0)
+        divided["confidence"] = confidence if len(listing) == 1 else divided["confidence"]
+    curves, thresholds = [], []
+    for one in listing:
+        about = {key: value for key, value in one.items() if key not in OWN}
+        curve = certify_curve(population, one.get("rhos", rhos), **{**divided, **about})
+        metric = one.get("metric", "loss")
+        if not any(curve.feasible):
+            message = (
+                f"nothing to certify of {metric}: the nearest distribution in question is at {curve.distance!r}; use a "
+                f"larger {argument('rho')}"
+            )
+            raise InfeasibleError(message, curve.distance)
+        threshold = one.get("threshold")
+        if threshold is not None:
+            meaning = f"it is what the bound of {metric} has to keep"
+            threshold = number("threshold", threshold, -LARGEST_NUMBER, LARGEST_NUMBER, meaning)
+        curves.append(curve)
+        thresholds.append(threshold)
+    return Evidence(tuple(curves), tuple(thresholds), confidence)
+
+
+def _listed(questions: object) -> list[dict[str, Any]]:
+    """Return a mapping for each question."""
+    if isinstance(questions, str):
+        questions = [questions]
+    if isinstance(questions, Mapping):
+        questions = [{"metric": metric, "threshold": threshold} for metric, threshold in questions.items()]
+    if not isinstance(questions, Sequence) or not questions:
+        message = f"{given('questions', questions)} must name a metric or more, such as ['loss', 'selection_rate']"
+        raise InputError(message)
+    found = [{"metric": one} if isinstance(one, str) else one for one in questions]
+    for one in found:
+        if not isinstance(one, Mapping):
+            message = (
+                f"{given('questions', one)} must be the name of a metric, or a mapping with metric, threshold, rhos"
+            )
+            raise InputError(message)
+        shared = [name for name in SHARED if name in one]
+        if shared:
+            message = f"{given('questions', dict(one))}: {shared[0]} is the same for all questions; pass it beside them"
+            raise InputError(message)
+    return [dict(one) for one in found]
