@@ -203,12 +203,16 @@ def postgres_table(frame: pd.DataFrame, connection: Any) -> Any:
     return connection.table(name)
 
 
+def need_java() -> None:
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("PySpark needs Java, which is not installed")
+
+
 @contextmanager
 def spark_session(folder: Path, master: str = "local[2]") -> Iterator[Any]:
     """Start Spark, on loopback only."""
     sql = pytest.importorskip("pyspark.sql", reason="PySpark is not installed")
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("PySpark needs Java, which is not installed")
+    need_java()
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
@@ -233,8 +237,7 @@ def spark_session(folder: Path, master: str = "local[2]") -> Iterator[Any]:
 def spark_cluster(folder: Path, workers: int) -> Iterator[str]:
     """Start a standalone cluster on loopback, of processes of their own, and return its address."""
     pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed")
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("PySpark needs Java, which is not installed")
+    need_java()
     home = Path(pyspark.__file__).parent
     environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
     address = f"spark://127.0.0.1:{free_port()}"
