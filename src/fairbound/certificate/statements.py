@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -145,7 +145,7 @@ def dressed(solver: Solver, rho: float, answer: Answer) -> Certificate:
         support=question.support,
         empty_cells=question.empty_cells,
         tol=question.tol,
-        witness=answer.witness,
+        witness=replace(answer.witness, groups=question.population.groups, labels=question.population.labels),
         population=question.population,
         proof=proof,
         confidence=question.confidence,

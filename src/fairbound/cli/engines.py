@@ -78,7 +78,7 @@ def binary(kind: str, files: list[str], columns: Sequence[str], *, hive: bool) -
             continue
         return _read(files[0], partial(reader, library))
     needed = " or ".join(missing)
-    cure = "pip install 'fairbound[files]'" + ("" if kind == "Delta" else ", or save the table as CSV")
+    cure = "pip install polars" + ("" if kind == "Delta" else ", or save the table as CSV")
     message = f"{files[0]}: reading {kind.removeprefix('an ')} needs {needed}; {cure}"
     raise ProblemError(message)
 
@@ -130,7 +130,7 @@ def _delta(polars: Any, files: list[str]) -> Any:
     try:
         import_module("deltalake")
     except ImportError:
-        message = f"{files[0]}: reading Delta needs the library deltalake; pip install 'fairbound[files]' deltalake"
+        message = f"{files[0]}: reading Delta needs the library deltalake; pip install polars deltalake"
         raise ProblemError(message) from None
     if len(files) > 1:
         message = f"{files[1]}: one Delta table is read at a time"

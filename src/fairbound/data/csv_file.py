@@ -50,7 +50,7 @@ def _zstandard(stream: BinaryIO) -> Any:
             return opened(import_module(module))
         except ImportError:
             continue
-    message = "the file is compressed with Zstandard, which needs a library: pip install 'fairbound[files]'"
+    message = "the file is compressed with Zstandard, which needs a library: pip install zstandard"
     raise InputError(message)
 
 

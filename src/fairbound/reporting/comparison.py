@@ -14,11 +14,11 @@ from markupsafe import Markup
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.between import ProvedCurve
 from fairbound.certificate.certificate import Certificate
-from fairbound.reporting.amounts import Amounts
 from fairbound.reporting.figures import CurveScale, Frame, comparison_picture
 from fairbound.reporting.markup import svg
 from fairbound.reporting.question_view import SIZES
 from fairbound.reporting.report_data import Findings
+from fairbound.wording.amounts import Amounts
 from fairbound.wording.digits import radius_down
 
 #: The table lists so many distances at most.

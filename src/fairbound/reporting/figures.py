@@ -14,8 +14,8 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.continuous import attained_steps
-from fairbound.reporting.amounts import Amounts
 from fairbound.reporting.markup import append, element
+from fairbound.wording.amounts import Amounts
 
 #: Width of the picture of one cell's move, in its own units.
 MOVE_WIDTH = 200.0

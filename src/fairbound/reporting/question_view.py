@@ -13,12 +13,12 @@ from markupsafe import Markup
 from fairbound.certificate.certificate import Certificate
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.problem.metrics import METRICS
-from fairbound.reporting.amounts import Amounts
 from fairbound.reporting.figures import ARROW, CurveScale, Frame, curve_picture, finite_top, scale_picture
 from fairbound.reporting.markup import svg
 from fairbound.reporting.reach import reach_text
 from fairbound.reporting.report_data import Findings
 from fairbound.reporting.worst_case import FIRST_CELLS, WorstCases
+from fairbound.wording.amounts import Amounts
 from fairbound.wording.confidence import with_probability
 from fairbound.wording.digits import Digits, gap_up, radius_down
 from fairbound.wording.vocabulary import SELECTED, ZERO_ONE, Wording, wording

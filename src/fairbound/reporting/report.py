@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.curve import CertificateCurve
@@ -21,7 +22,7 @@ from fairbound.reporting.report_data import Findings, examine
 MOST_BYTES = 1_950_000
 
 #: The scripts of a page.
-SCRIPTS = ("report.js",)
+SCRIPTS = ("report.js", "checking.js")
 
 #: What two models are called if nobody names them.
 NAMES = ("the older model", "the newer model")
@@ -103,7 +104,7 @@ def render(
     whose = "this model's " if first.asked.metric == "loss" else "the "
     question = f"How {'small' if first.asked.lower else 'large'} can {whose}{first.said.words} get?"
     against = f"{names[1]} against {names[0]}"
-    facts = {
+    facts: dict[str, Any] = {
         "questions": questions,
         "comparisons": comparisons,
         "data": DataView(findings.population, first.worst.order, first.cell_amounts, _counts(excluded)),

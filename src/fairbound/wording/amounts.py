@@ -1,4 +1,4 @@
-"""How the values of a question are written on a page: in per cent, in percentage points, or as they are."""
+"""How the values of a question are written for people: in per cent, in percentage points, or as they are."""
 
 from __future__ import annotations
 
