@@ -215,7 +215,9 @@ class Certificate:
         """What is bounded, on the data themselves."""
         if self.objective is None:
             return self.population.loss
-        values = [value_on_data(self.population, c.objective) for c in self.comparisons or (self,) if c.objective]
+        asked = [c.objective for c in self.comparisons or (self,)]
+        asked += [c.objective for c in self.supporting if c.objective == c.objective.every]
+        values = [value_on_data(self.population, objective) for objective in asked if objective]
         return min(values) if self.lower else max(values)
 
     def texts(self, digits: Digits) -> tuple[str, str]:
