@@ -1140,7 +1140,7 @@ function wordsOf({ population: people, question: asked }) { // a question, in wo
   const rows = asked.group_limits.rows.length + asked.label_limits.rows.length, { group_limits: g, label_limits: l } = asked;
   const limited = [g.skew === null ? null : `group shares differ by at most ${g.skew}`, l.skew === null ? null : `label shares differ by at most ${l.skew}`];
   return [
-    `${asked.metric.name.replaceAll("_", " ")}${asked.metric.group === null ? "" : ` of ${canonical(asked.metric.group)}`}, of ${JSON.stringify(people.loss)}`,
+    `${asked.metric.name.replaceAll("_", " ")}${asked.metric.group === null ? "" : ` of the group ${JSON.stringify(asked.metric.group)}`}, measured as ${JSON.stringify(people.loss)}`,
     asked.shift === "general" ? "anything may change" : "only the sizes of the cells change",
     asked.support === "observed" ? "only losses that occur" : null,
     !asked.fair ? "any base rates" : asked.base_rate_tolerance === null ? "equal base rates" : `base rates that differ by at most ${asked.base_rate_tolerance}`,
