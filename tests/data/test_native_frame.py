@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 import pytest
 
-from fairbound import InputError, Population, certify, certify_curve, nearest_fair
+from fairbound import InputError, Population, certify, certify_all, certify_curve, nearest_fair
 
 BACKENDS = ["pandas", "polars", "pyarrow"]
 
@@ -45,6 +45,12 @@ def test_cells_worst_cases_and_curves(backend: str) -> None:
     assert line["status"] == ["infeasible", "tight"]
     assert line["bound"][1] == curve.certificates[1].bound  # type: ignore[union-attr]  # the second one is certified
     assert line["bound"][0] is None or np.isnan(line["bound"][0])
+    several = certify_all(given, {"loss": 0.9, "group_loss": None}, [0.2])
+    gates = columns(several.to_frame(backend))
+    assert gates["metric"] == ["loss", "group_loss"]
+    assert gates["bound"] == [curve.bound[0] for curve in several]
+    assert gates["kept"][0] is True
+    assert gates["kept"][1] is None or np.isnan(gates["kept"][1])
     near = columns(nearest_fair(given).to_frame(backend))
     assert near["mass"] == nearest_fair(given).mass.ravel().tolist()
     assert near["group"] == cells["group"]

@@ -34,7 +34,8 @@ from fairbound.verify.document import (
 from fairbound.verify.leaves import bounds_of_pairs, excess_of
 from fairbound.verify.statement import Statement
 from tests.by_hand import only
-from tests.forging import Change, Document, check_forgery, check_malformed
+from tests.forging import Change, Document, check_forgery, check_malformed, mended
+from tests.second_checker import disagreements
 
 EVERY = Objective(None, None, None, inside=True, ratio=False)
 NONE = Limits(None, [], [])
@@ -322,3 +323,18 @@ def test_every_two_groups_are_possible_without_a_confidence_only() -> None:
     only(sampled)["statements"][0]["objective"] = objective
     only(sampled)["points"][0]["answers"][0].update(witness=None, attained=None)
     assert any("are not those" in reason for reason in verify(sampled).reasons)
+
+
+def test_the_second_checker_agrees() -> None:
+    texts = {"honest": text(), "curve": text(curve=True), "rates": text("equalized_odds_difference")}
+    for name, (metric, change, _) in FORGERIES.items():
+        forged = json.loads(text(metric))
+        change(forged)
+        texts[name] = json.dumps(mended(forged))
+    for name, change in MALFORMED.items():
+        forged = json.loads(text())
+        change(forged)
+        texts[name] = json.dumps(mended(forged))
+    found, verdicts = disagreements(texts)
+    assert not found
+    assert len(verdicts) == 3

@@ -388,6 +388,12 @@ const leaf = choose("form", {
     form: text, zeta: table(number), base: or(list(number)), offset: or(list(number)), slope: or(table(number)),
     centre: list(number), omega: list(number), lam: amount, nu: or(list(number)), ...multipliers,
   }),
+  P: object({
+    form: text, sets: list(object({
+      zeta: table(number), plus: table(number), minus: table(number), slope: or(table(number)), plus_slope: or(table(number)),
+      minus_slope: or(table(number)), centre: list(number), omega: list(number), lam: amount, nu: or(list(number)), ...multipliers,
+    })),
+  }),
 });
 const witness = object({
   group_mass: list(amount), label_mass: list(amount), mass: or(table(amount)), unseen: table(amount), reweighting: table(list(amount)),
@@ -428,6 +434,7 @@ const certificate = object({
 
 // ---- What fits together --------------------------------------------------------------------------------------------------
 
+const isEvery = (objective) => objective !== null && objective.plus === null && objective.minus === null; // about every two groups
 const INDEX = (n) => Array.from({ length: n }, (_, i) => i);
 const zeroOne = (loss) => loss === "zero_one" || loss === "selected";
 
@@ -513,7 +520,7 @@ function questionFits(read) {
     form((objective === null) === (metric === "loss"), "an objective does not fit the metric");
     form((sample === null) === (confidence === null), "a confidence needs a sample");
     if (objective !== null && objective.ratio) {
-      form(objective.plus !== null && objective.minus !== null && objective.label === null, "a ratio is of two groups");
+      form((objective.plus === null) === (objective.minus === null) && objective.label === null, "a ratio is of two groups");
     }
     if (sample === null) continue;
     form(M !== null && M > 0, "there is no largest loss");
@@ -552,6 +559,7 @@ function questionFits(read) {
   function answerFits(given, objective) {
     plausible(given, objective !== null && objective.ratio);
     form((given.witness === null) === (given.attained === null), "a witness is there if and only if a value is attained");
+    form(given.witness === null || !isEvery(objective), "a witness is of one pair of groups");
     if (given.witness !== null) {
       long(given.witness.group_mass, S, "group_mass");
       long(given.witness.label_mass, C, "label_mass");
@@ -560,21 +568,21 @@ function questionFits(read) {
     const parts = objective !== null && objective.label !== null ? 2 : 1;
     const n = { label: C, group: S, part: parts }[given.proof.axis], part = given.proof.axis === "part";
     long(given.proof.floors, n, "floors");
-    for (const one of given.proof.leaves) {
+    for (const one of given.proof.leaves.flatMap((x) => (x.form === "P" ? x.sets : [x]))) {
       long(one.group_mu, asked.group_limits.rows.length, "group_mu");
       long(one.label_mu, asked.label_limits.rows.length, "label_mu");
       long(one.centre, n, "centre");
-      long(one.omega, one.form === "F" && part ? C : n, "omega");
+      long(one.omega, one.form === undefined || (one.form === "F" && part) ? C : n, "omega");
       if (one.form === "T") {
         long(one.gamma, n, "gamma");
         shaped(one.w, "w");
         continue;
       }
+      long(one.nu, S, "nu");
+      for (const key of ["zeta", "slope", "plus", "minus", "plus_slope", "minus_slope"]) if (one[key] ?? null) shaped(one[key], key);
+      if (one.form === undefined) continue;
       long(one.base, n, "base");
       long(one.offset, given.proof.axis === "group" ? C : S, "offset");
-      long(one.nu, S, "nu");
-      shaped(one.zeta, "zeta");
-      if (one.slope !== null) shaped(one.slope, "slope");
     }
   }
 }
@@ -592,7 +600,8 @@ function setting(read, { objective, sampling: sample }) {
   const sensitive = asked.shift === "sensitive", observed = asked.support === "observed";
   if (objective !== null) {
     const { plus, minus, label } = objective;
-    need(plus !== minus, "an objective compares a group with itself");
+    need(plus !== minus || plus === null, "an objective compares a group with itself");
+    need(!isEvery(objective) || sample === null, "what takes a sample's place is of one pair of groups");
     need((plus ?? 0) < S && (minus ?? 0) < S && (label ?? 0) < C, "an objective names what is not there");
   }
   need(!observed || sensitive || facts.kind === "losses", "with moments one cannot tell which losses occur");
@@ -607,10 +616,12 @@ function setting(read, { objective, sampling: sample }) {
     Object.assign(cell, laws(cell));
     cells.push(cell);
   }
+  const inRole = (sign) => (cell) => (counts(cell.y) ? { ...cell, sign, ...laws({ ...cell, sign }) } : cell);
+  const roles = isEvery(objective) ? [cells, cells.map(inRole(1)), cells.map(inRole(-1))] : null; // does not count, is added, is subtracted
   const kept = smaller(ONE, Real.of(asked.base_rate_tolerance ?? 0).plus(TINY));
   const e = !asked.fair ? ONE : asked.base_rate_tolerance === null ? ZERO : kept;
   return {
-    read, asked, objective, sample, S, C, M, hellinger, cells, e, equal: e.zero, any: e.lo === e.hi && e.minus(ONE).zero, counts,
+    read, asked, objective, sample, S, C, M, hellinger, cells, roles, e, equal: e.zero, any: e.lo === e.hi && e.minus(ONE).zero, counts,
     slope: hellinger ? 0 : asked.divergence === "total_variation" ? 1 : Infinity, offset: asked.divergence === "total_variation" ? 0 : 1,
     at: (s, y) => cells[s * C + y], factor: ONE,
     sides: objective === null ? [] : [objective.plus, objective.minus].filter((s) => s !== null),
@@ -662,14 +673,15 @@ const widened = ({ skew, rows, most }, n) => ({
 
 // The same with the values that a proof is about: of each cell its atoms (value, mass), its ceiling and its peak.
 function valued(place, factor) {
-  const cells = place.cells.map((cell) => {
+  const dressed = (cell) => {
     const value = (loss) => (cell.sign > 0 ? loss.times(factor) : cell.sign < 0 ? loss.negated : ZERO);
     const atoms = cell.bound.map(([loss, part]) => [value(loss), part.times(cell.p)]);
     const ceiling = value(cell.sign > 0 ? cell.high : cell.low);
     let peak = atoms.length ? largest(atoms.map((one) => one[0])) : ceiling;
     if (place.slope < Infinity) peak = larger(peak, ceiling);
     return { ...cell, atoms, ceiling, peak };
-  });
+  };
+  const cells = place.cells.map(dressed), roles = place.roles?.map((role) => role.map(dressed));
   const counted = INDEX(place.C).filter(place.counts);
   if (place.objective !== null && !place.equal) {
     for (const s of place.sides) {
@@ -678,6 +690,12 @@ function valued(place, factor) {
     }
   }
   const at = (s, y) => cells[s * place.C + y];
+  if (roles) {
+    const peaks = (role) => counted.map((y) => largest(role.filter((cell) => cell.y === y).map((cell) => cell.peak)));
+    const [added, taken] = roles.slice(1).map(peaks).map((list) => (place.equal || !list.length ? list : list.map(() => largest(list))));
+    const most = counted.map((_, i) => added[i].plus(taken[i]));
+    return { ...place, cells, roles, at, counted, factor, top: most.length ? largest(most) : ZERO };
+  }
   const heights = place.objective === null ? cells.map((c) => c.peak) : counted.map((y) => total(place.sides.map((s) => at(s, y).peak)));
   return { ...place, cells, at, counted, factor, top: heights.length ? largest(heights) : ZERO };
 }
@@ -764,7 +782,7 @@ function* pieces(place, axis, floors, splits) { // the corners of each leaf, in 
   need(open.length === 0, "pieces are missing");
 }
 
-// ---- The two forms of leaves ---------------------------------------------------------------------------------------------
+// ---- The forms of leaves -------------------------------------------------------------------------------------------------
 
 function conjugate(place, lam, z) { // g(z), for lam > 0
   if (place.hellinger) { need(z.hi < 0n, "a value reaches its multiplier"); return lam.square.over(z.times(-4)); }
@@ -889,13 +907,67 @@ function fractional(place, axis, leaf, A) { // form F: a function of the corners
   })));
 }
 
+function everyTwo(place, axis, leaf, A) { // form P: a function of the corners of a piece
+  const { S, C, limited, equal, e } = place;
+  need(place.hellinger, "form P is for Hellinger's distance");
+  need(axis === "part" && leaf.sets.length > 0, "form P searches parts, and has a set of multipliers");
+  const pairs = INDEX(S).flatMap((a) => INDEX(S).filter((b) => b !== a).map((b) => [a, b]));
+  // Of numbers of each group in its three roles: all that do not count, but a, which is added, and b, which is subtracted.
+  const together = ([none, plus, minus]) => {
+    const all = total(none), added = plus.map((x, a) => all.plus(x).minus(none[a])), taken = minus.map((x, b) => x.minus(none[b]));
+    return pairs.map(([a, b]) => added[a].plus(taken[b]));
+  };
+  const found = leaf.sets.map((set) => {
+    need(set.centre.every((x) => x > 0), "a centre is not positive");
+    need(equal || set.omega.every((x) => x === 0), "omega is for equal base rates");
+    const lam = Real.of(set.lam), parts = set.centre.length, labels = INDEX(parts).map((n) => INDEX(C).filter((y) => place.cells[y].part === n));
+    const zetas = [set.zeta, set.plus, set.minus].map((rows) => rows.map((row) => row.map(Real.of)));
+    const slopes = [set.slope, set.plus_slope, set.minus_slope].map((rows, k) => (rows === null ? zetas[k].map((row) => row.map(() => ZERO)) : rows.map((row) => row.map(Real.of))));
+    const fixed = supportOf(limited.label, set.omega, set.label_mu).minus(lam.times(A));
+    const levels = (theta, x) => {
+      if (equal) {
+        const sums = INDEX(C).map((y) => together(theta.map((rows) => rows.map((row) => row[y]))).map((v) => v.minus(x[place.cells[y].part].times(set.omega[y]))));
+        return pairs.map((_, i) => total(labels.map((own) => largest(own.map((y) => sums[y][i])))));
+      }
+      const apart = together(theta.map((rows) => rows.map((row) => total(labels.map((own) => largest(own.map((y) => row[y])))))));
+      if (parts > 1 || set.nu === null) return apart;
+      const rest = theta.map((rows) => rows.map((row, s) => row.map((v) => v.minus(set.nu[s]))));
+      const columns = INDEX(C).map((y) => together(rest.map((rows) => rows.map((row) => row[y]))));
+      const above = together(rest.map((rows) => rows.map((row) => total(row.map(positive))))), nu = total(set.nu.map(Real.of));
+      return apart.map((v, i) => smaller(v, nu.plus(positive(largest(columns.map((list) => list[i])))).plus(e.times(above[i]))));
+    };
+    return { set, lam, parts, zetas, slopes, fixed, levels };
+  });
+  return (corners) => {
+    const bounds = found.map(({ set, lam, parts, zetas, slopes, fixed, levels }) => {
+      const here = corners.map((x) => {
+        const theta = zetas.map((rows, k) => rows.map((row, s) => row.map((v, y) => v.plus(x[place.cells[y].part].times(slopes[k][s][y])))));
+        place.roles.forEach((role, k) => role.forEach((cell) => need(cell.ceiling.atMost(theta[k][cell.s][cell.y]), "a multiplier is below its ceiling")));
+        const level = levels(theta, x);
+        if (lam.zero) return level;
+        const pull = (a) => place.roles.map((role, k) => INDEX(S).map((s) => total(role.slice(s * C, s * C + C).flatMap((cell) => {
+          const n = cell.part, q = slopes[k][s][cell.y];
+          return cell.atoms.map(([u, p]) => p.times(fractionAt(a[n], zetas[k][s][cell.y].minus(u), q, x[n], Real.of(set.centre[n]))));
+        }))));
+        const all = [...pull([ZERO, ZERO]), ...(!equal && parts === 2 ? pull([e, e.negated]) : [])];
+        const pulls = INDEX(S).map((s) => largest(all.map((list) => list[s])));
+        const drawn = lam.square.over(4).times(support(limited.group, pulls, set.group_mu));
+        return level.map((v) => v.plus(drawn));
+      });
+      return pairs.map((_, i) => fixed.plus(largest(here.map((list) => list[i]))));
+    });
+    return largest(pairs.map((_, i) => smallest(bounds.map((list) => list[i]))));
+  };
+}
+
 function excessOf(place, { bound, proof: given }, { R, A }) { // what the proof lacks, at most 0, or nothing is proved
   const ratio = place.objective !== null && place.objective.ratio, leaves = given.leaves[Symbol.iterator]();
   let excess = null, inside = ratio; // inside: the claim stands inside of a proof
   for (const corners of pieces(place, given.axis, given.floors, given.splits)) {
     const { value: one, done } = leaves.next();
     need(!done, "leaves are missing");
-    const formed = one.form === "T" ? tilted(place, given.axis, one, bound, R) : fractional(place, given.axis, one, A);
+    need((one.form === "P") === isEvery(place.objective), "leaves of form P are for every two groups, and only these");
+    const formed = one.form === "P" ? everyTwo(place, given.axis, one, A) : one.form === "T" ? tilted(place, given.axis, one, bound, R) : fractional(place, given.axis, one, A);
     const within_ = ratio || (one.form === "T" && place.objective !== null);
     let over = within_ ? formed(corners) : formed(corners).minus(bound);
     if (!ratio) over = smaller(over, place.top.minus(bound));
@@ -1027,7 +1099,9 @@ function metricProved(read, statements) { // statements: of each, at each radius
   const { question: asked, population: people } = read, objectives = objectivesOf(read);
   const ratio = objectives[0] !== null && objectives[0].ratio;
   const halved = !ratio && objectives[0] !== null && objectives[0].minus !== null && (asked.confidence === null || people.groups.length > 10);
-  const possible = new Set([...objectives, ...(halved ? objectives.flatMap(halvesOf) : [])].map(keyOf)), numbers = new Map();
+  const paired = objectives[0] !== null && objectives[0].minus !== null && asked.confidence === null;
+  const everyOf = (objective) => ({ ...objective, plus: null, minus: null }), others = paired ? objectives.map(everyOf) : [];
+  const possible = new Set([...objectives, ...others, ...(halved ? objectives.flatMap(halvesOf) : [])].map(keyOf)), numbers = new Map();
   read.statements.forEach(({ objective, confidence }, i) => {
     const key = keyOf(objective);
     need(possible.has(key), "a statement is not of the metric");
@@ -1041,10 +1115,12 @@ function metricProved(read, statements) { // statements: of each, at each radius
   const sources = objectives.map((objective) => {
     const own = numbers.get(keyOf(objective));
     if (own !== undefined) return [own];
+    const shared_ = paired ? numbers.get(keyOf(everyOf(objective))) : undefined;
+    if (shared_ !== undefined) return [shared_];
     const halves = halved ? halvesOf(objective).map((half) => numbers.get(keyOf(half))) : [undefined];
     need(!halves.includes(undefined), "a statement of the metric is missing");
     return halves;
-  });
+  }).filter((source, i, all) => i === 0 || source.length > 1 || source[0] !== all[i - 1][0]);
   const best = ratio ? smallest : largest, extreme = ratio ? Math.min : Math.max;
   return statements.map(({ point, results }) => {
     const claimed = best(sources.map((source) => total(source.map((i) => Real.of(point.answers[i].bound)))));
@@ -1064,7 +1140,7 @@ function wordsOf({ population: people, question: asked }) { // a question, in wo
   const rows = asked.group_limits.rows.length + asked.label_limits.rows.length, { group_limits: g, label_limits: l } = asked;
   const limited = [g.skew === null ? null : `group shares differ by at most ${g.skew}`, l.skew === null ? null : `label shares differ by at most ${l.skew}`];
   return [
-    `${asked.metric.name.replaceAll("_", " ")}${asked.metric.group === null ? "" : ` of ${canonical(asked.metric.group)}`}, of ${JSON.stringify(people.loss)}`,
+    `${asked.metric.name.replaceAll("_", " ")}${asked.metric.group === null ? "" : ` of the group ${JSON.stringify(asked.metric.group)}`}, measured as ${JSON.stringify(people.loss)}`,
     asked.shift === "general" ? "anything may change" : "only the sizes of the cells change",
     asked.support === "observed" ? "only losses that occur" : null,
     !asked.fair ? "any base rates" : asked.base_rate_tolerance === null ? "equal base rates" : `base rates that differ by at most ${asked.base_rate_tolerance}`,

@@ -9,9 +9,10 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.certificate.between import ProvedCurve
-from fairbound.certificate.certificate import Certificate
+from fairbound.certificate.certificate import Certificate, keeps, read_questions
 from fairbound.certificate.continuous import bound_line, bound_steps
-from fairbound.certificate.curve import CertificateCurve, read_result
+from fairbound.certificate.curve import CertificateCurve, curve_of
+from fairbound.certificate.evidence import Evidence
 from fairbound.data.population import Population, without_variance
 from fairbound.errors import InputError, argument
 from fairbound.problem.divergences import DIVERGENCES
@@ -22,6 +23,7 @@ from fairbound.solve.problem import problem_of
 from fairbound.solve.rates_nearest import nearest_rates
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.signed_values import objective_problem
+from fairbound.verify.reading import read_document
 from fairbound.verify.verdict import Verification, verify
 from fairbound.wording.digits import radius_down
 
@@ -34,14 +36,16 @@ DISTANCE_ACCURACY = 1e-6
 
 @dataclass(frozen=True)
 class Findings:
-    """A document and what is known of it.
+    """A question of a document, and what is known of its answers.
 
     Attributes
     ----------
     document
         The text that was checked, to the byte.
+    number
+        The number of the question.
     curve
-        Whether it holds several radii.
+        Whether it was asked at several radii.
     certificates
         Its certificates in the order of their radii.
     infeasible
@@ -49,19 +53,28 @@ class Findings:
     distance
         Distance to the nearest distribution in question, computed anew from the statistics; of a sample, the
         smallest radius at which something remains to certify.
+    threshold
+        What its bounds have to keep; None for nothing.
     verification
-        What the checker says.
+        What the checker says of the document.
     doubts
         Sentences about what the document states, the checker does not check, and we find otherwise.
     """
 
     document: bytes
+    number: int
     curve: bool
     certificates: tuple[Certificate, ...]
     infeasible: tuple[float, ...]
     distance: float
+    threshold: float | None
     verification: Verification
     doubts: tuple[str, ...]
+
+    @cached_property
+    def proved_curve(self) -> ProvedCurve:
+        """What is proved at every radius, of a document that is proved."""
+        return ProvedCurve(self.document, self.verification, number=self.number)
 
     @cached_property
     def bound_line(self) -> tuple[Floats, Floats]:
@@ -69,7 +82,7 @@ class Findings:
         rho, bound = (np.array([getattr(c, key) for c in self.certificates]) for key in ("rho", "bound"))
         if not self.verification.valid:
             return bound_steps(rho, bound, self.distance, lower=self.question.lower)
-        return bound_line(ProvedCurve(self.document, self.verification), rho, self.distance)
+        return bound_line(self.proved_curve, rho, self.distance)
 
     @property
     def population(self) -> Population:
@@ -86,25 +99,78 @@ class Findings:
         """A certificate to read the question from: all of them answer the same one."""
         return self.certificates[0]
 
+    @property
+    def worst(self) -> Certificate:
+        """The certificate with the worst bound."""
+        return (min if self.question.lower else max)(self.certificates, key=lambda c: c.bound)
 
-def examine(source: object) -> Findings:
-    """Read and check a certificate, a curve, or a JSON document of either."""
-    if isinstance(source, Certificate | CertificateCurve):
+    @property
+    def passed(self) -> bool:
+        """Whether the bounds keep the threshold: computed from them, whatever the document says."""
+        return self.threshold is None or keeps(self.certificates, self.threshold)
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A document that was read and checked.
+
+    Attributes
+    ----------
+    document
+        The text, to the byte.
+    questions
+        What is known of each of its questions.
+    confidence
+        The probability with which all its bounds hold together; None if the rows are all there is.
+    verification
+        What the checker says.
+    """
+
+    document: bytes
+    questions: tuple[Findings, ...]
+    confidence: float | None
+    verification: Verification
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What the document states and we find otherwise."""
+        return tuple(dict.fromkeys(doubt for one in self.questions for doubt in one.doubts))
+
+    @property
+    def population(self) -> Population:
+        """What was known of the data, with what the first question is about."""
+        return self.questions[0].population
+
+
+def examine(source: object) -> Examined:
+    """Read and check a certificate, a curve, answers to several questions, or a JSON document of any of them."""
+    if isinstance(source, Certificate | CertificateCurve | Evidence):
         source = source.to_json()
     if not isinstance(source, str | bytes):
         message = (
-            f"{argument('source')} must be a certificate, a curve or a document as to_json() writes it, not "
-            f"{type(source).__name__}"
+            f"{argument('source')} must be a certificate, a curve, answers to several questions or a document as "
+            f"to_json() writes it, not {type(source).__name__}"
         )
         raise InputError(message)
-    document = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
-    whole = read_result(document)
-    curve = isinstance(whole, CertificateCurve)
-    if isinstance(whole, CertificateCurve):
-        certificates = tuple(sorted(whole, key=lambda c: c.rho))
-        infeasible = tuple(sorted(float(rho) for rho in whole.rho[~whole.feasible]))
-    else:
-        certificates, infeasible = (whole,), ()
+    text = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
+    document = read_document(text)
+    verification = verify(text)
+    thresholds = {gate.question: gate.threshold for gate in document.gates}
+    found = [
+        _examined(text, number, curve_of(question, certificates), thresholds.get(number), verification)
+        for number, (question, certificates) in enumerate(
+            zip(document.questions, read_questions(document), strict=True)
+        )
+    ]
+    return Examined(text, tuple(found), document.confidence, verification)
+
+
+def _examined(
+    text: bytes, number: int, whole: CertificateCurve, threshold: float | None, verification: Verification
+) -> Findings:
+    """Look at one question from all sides."""
+    certificates = tuple(sorted(whole, key=lambda c: c.rho))
+    infeasible = tuple(sorted(float(rho) for rho in whole.rho[~whole.feasible]))
     distance = least_radius(certificates[0])
     doubts = [
         f"The document calls rho = {radius_down(rho)} infeasible, but there is something to certify from "
@@ -112,12 +178,13 @@ def examine(source: object) -> Findings:
         for rho in infeasible
         if rho > distance + DISTANCE_ACCURACY
     ]
-    if isinstance(whole, CertificateCurve) and abs(whole.distance - distance) > DISTANCE_ACCURACY:
+    if abs(whole.distance - distance) > DISTANCE_ACCURACY:  # not if it is not told
         doubts.append(
             f"The document states {whole.distance:.6f} as the smallest distance at which there is something to "
             f"certify; from its own statistics it is {distance:.6f}, the number shown on this page."
         )
-    return Findings(document, curve, certificates, infeasible, distance, verify(document), tuple(doubts))
+    curve = not np.isnan(whole.distance) or len(whole) > 1
+    return Findings(text, number, curve, certificates, infeasible, distance, threshold, verification, tuple(doubts))
 
 
 def least_radius(c: Certificate) -> float:

@@ -127,8 +127,8 @@ class Verification:
     def _repr_html_(self) -> str:
         """Show it in a notebook: the verdict, why not if it is not proved, and what was checked."""
         said = [f"<p><strong>{escape(self.verdict.value.capitalize())}</strong></p>"]
-        if self.checked_bound is not None:
-            said.append(f"<p>The proof gives the bound {self.checked_bound!r}.</p>")
+        said += [f"<p>{_shown(claim)}</p>" for claim in self.claims]
+        said += [f"<p>gate {_shown(gate)}</p>" for _, gate in self.gates]
         for title, sentences in (("Reasons", self.reasons), ("Notes", self.remarks), ("What was checked", self.checks)):
             if sentences:
                 items = "".join(f"<li>{_shown(sentence)}</li>" for sentence in sentences)

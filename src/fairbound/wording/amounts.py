@@ -64,6 +64,17 @@ class Amounts:
         first, second = self.digits.pair(bound, attained, lower=lower)
         return self._in_unit(first), self._in_unit(second)
 
+    def exact_for(self, value: float) -> Amounts:
+        """Return the same with as many digits as a value has, so that others are seen to be above or below it."""
+        needed = -int(Decimal(repr(value)).normalize().as_tuple().exponent)
+        most = None if self.digits.decimals is None else max(self.digits.decimals, needed)
+        return replace(self, digits=Digits(most))
+
+    def exactly(self, value: float) -> str:
+        """Write a number with all its digits and no more."""
+        number = Decimal(repr(value))
+        return f"{(number if self.unit == 'plain' else number.scaleb(2)).normalize():f}"
+
     def tick(self, value: float) -> str:
         """Write a round number beside an axis."""
         return f"{value:g}" if self.unit == "plain" else f"{100 * value:g}{SIGNS['percent']}"
