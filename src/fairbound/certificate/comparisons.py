@@ -144,13 +144,23 @@ class Kind:
         single = [one for one in here.sets if one.bounds(here.laws).max() <= claim]
         sets = single[-1:] or here.sets
         cuts = cuts_of(sets)
+        places = [one.places(cuts) if len(cuts) else np.zeros(1, dtype=np.int64) for one in sets]
         sets = [one.on(cuts) if len(cuts) else one for one in sets]
         proved = np.array([one.bounds(here.laws) for one in sets])
         leaves: list[document.Leaf] = []
+        ends: list[int] = []
+        before: list[int] = []
         for piece in range(proved.shape[1]):
-            kept = _needed(proved[:, piece], claim)
-            leaves.append(document.Pairwise("P", [sets[n].written(piece) for n in kept]))
-        return floors, tree(cuts), leaves
+            one = proved[:, piece]
+            # What holds on two pieces with the same multipliers, holds on both together.
+            same = bool(before) and all(places[n][piece] == places[n][piece - 1] for n in before)
+            if same and one[before].min(axis=0).max() <= max(claim, float(one.min(axis=0).max())):
+                ends[-1] = piece + 1
+                continue
+            before = _needed(one, claim)
+            ends.append(piece + 1)
+            leaves.append(document.Pairwise("P", [sets[n].written(piece) for n in before]))
+        return floors, tree(cuts[[0, *ends]] if len(cuts) else cuts), leaves
 
 
 def _needed(proved: Floats, claim: float) -> list[int]:
