@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fairbound import Verdict, verify
+from fairbound import Verdict, Verification, verify
 
 CHECKER = files("fairbound.reporting").joinpath("checker.js")
 
@@ -73,12 +73,15 @@ def disagreements(
     return found, verdicts
 
 
-def _same_numbers(first: Any, other: dict[str, Any]) -> bool:
-    """Tell whether the bound that is proved, and the value of the worst case, are the same for one of the radii."""
-    proved, value = (
-        [point[key] for one in other["questions"] for point in one["points"]] for key in ("proved", "value")
+def _same_numbers(first: Verification, other: dict[str, Any]) -> bool:
+    """Tell whether of each question the bound that is proved, and the worst case's value, are those of some radius."""
+    pairs = zip(first.questions, other["questions"], strict=True)
+    gates = [one["gate"]["passed"] for one in other["questions"] if "gate" in one]
+    return sorted(gates) == sorted(passed for passed, _ in first.gates) and all(
+        _among(one.checked_bound, [point["proved"] for point in two["points"]])
+        and _among(one.witness_value, [point["value"] for point in two["points"]])
+        for one, two in pairs
     )
-    return _among(first.checked_bound, proved) and _among(first.witness_value, value)
 
 
 def _among(number: float | None, numbers: list[float | None]) -> bool:

@@ -26,6 +26,11 @@ def evidence() -> Evidence:
     return certify_all(population(), THRESHOLDS, [0.2, 0.3], shift="sensitive", confidence=0.9)
 
 
+def test_a_positive_label_is_for_those_that_look_at_predictions() -> None:
+    found = certify_all(population(), THRESHOLDS, [0.3], shift="sensitive", pos_label="no")
+    assert [curve.certificates[0].population.positive for curve in found] == [None, "no", "no"]  # type: ignore[union-attr]
+
+
 def gates(text: str) -> list[tuple[str, str]]:
     """Return the gates that a page shows: how they ended, as a program and as a person sees it."""
     return re.findall(r'data-gate="(\w+)">\s*<strong>([^<]*)</strong>', text)

@@ -18,6 +18,7 @@ from fairbound.reporting.second_checker import browser_checker
 from tests.forging import better, honest, mended, text
 from tests.pages import small_curve
 from tests.reporting.test_report_browser import Opener, Watch, browser, calm, show, watch
+from tests.verify import test_questions as several
 
 __all__ = ["browser", "show", "watch"]
 
@@ -68,6 +69,18 @@ def test_the_attached_certificate_is_proved_on_the_page(show: Opener, watch: Wat
         assert value == pytest.approx(c.attained, abs=1e-9)
     assert json.loads(curve.to_json())["digest"] in shown.inner_text()
     assert not page.locator("#refutation").count()
+    assert calm(watch), vars(watch)
+
+
+def test_several_questions_are_proved_on_the_page(show: Opener, watch: Watch) -> None:
+    page = show(report(several.text()))
+    page.click("#check-here")
+    assert verdict(page) == "the claim is proved"
+    shown = page.locator("#check-results").inner_text()
+    assert ("0.9: kept" in shown, "0.8: not kept" in shown) == (True, True)
+    assert page.locator("#check-results table").count() == 3
+    assert not page.locator("#refutation").count()
+    assert "second one" in page.locator("header.top").inner_text()
     assert calm(watch), vars(watch)
 
 

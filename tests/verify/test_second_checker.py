@@ -8,13 +8,16 @@ import random
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from flint import arb, ctx, fmpz
 
 from fairbound import Verdict, verify
 from tests import hostile
-from tests.forging import QUESTIONS, _aims, better, honest, mended, mutate, text
+from tests.forging import QUESTIONS, _aims, better, honest, mended, mutate, places, text
 from tests.second_checker import CHECKER, LOOKS, WORK, disagreements, node, second_opinions
+from tests.verify import test_questions as several
 from tests.verify.test_forgeries import MOVED, TRICKS
 
 #: Documents of the quick run: of these questions, with so many tricks, moved multipliers and mutants each.
@@ -65,6 +68,89 @@ def test_a_few_documents() -> None:
     assert len(texts) >= 190
     assert not found, "\n".join(found)
     assert verdicts == set(Verdict)
+
+
+def test_documents_of_several_questions() -> None:
+    texts = {"exact": several.text(), "sampled": several.text(sampled=True)}
+    for name, (change, _) in [*several.NOT_PROVED.items(), *several.MALFORMED.items()]:
+        document = several.document(sampled=name == "a confidence of one question only")
+        change(document)
+        texts[name] = json.dumps(mended(document))
+    found, verdicts = disagreements(texts)
+    assert not found, "\n".join(found)
+    assert verdicts == set(Verdict)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampled", [False, True])
+def test_mutants_of_several_questions(sampled: bool) -> None:
+    original = several.document(sampled=sampled)
+    rng = random.Random(f"several {sampled}")  # noqa: S311 (reproducible)
+    paths = places(original)
+    found, verdicts = disagreements({str(n): json.dumps(mutate(original, paths, rng)) for n in range(400)})
+    assert not found, "\n".join(found)
+    assert verdicts == set(Verdict)
+
+
+#: What the numbers of the second checker are compared with: python-flint, with more digits.
+EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "a + b": lambda a, b: a + b,
+    "a - b": lambda a, b: a - b,
+    "a * b": lambda a, b: a * b,
+    "a / b": lambda a, b: a / b,
+    "sqrt |a|": lambda a, _: abs(a).sqrt(),
+    "log |a|": lambda a, _: abs(a).log(),
+    "exp": lambda a, _: a.exp() if abs(a) < 700 else None,
+    "(a + b) (a - b) / (a a + 1)": lambda a, b: (a + b) * (a - b) / (a * a + 1),
+    "arcsin": lambda a, b: (abs(a) / (abs(a) + abs(b))).sqrt().asin() if abs(a) < 1e9 * abs(b) else None,
+    "max": lambda a, b: a if a > b else b,
+}
+
+ARITHMETIC = """
+const source = require("node:fs").readFileSync(process.argv[1], "utf8");
+const inside = `${source}; return { Real, larger, psi, ONE };`;
+const { Real, larger, psi, ONE } = new Function("module", "require", inside)({}, require);
+const size = (x) => larger(x, x.negated);
+const evaluate = {
+  "a + b": (a, b) => a.plus(b), "a - b": (a, b) => a.minus(b),
+  "a * b": (a, b) => a.times(b), "a / b": (a, b) => a.over(b),
+  "sqrt |a|": (a) => size(a).sqrt, "log |a|": (a) => size(a).log, "exp": (a) => a.exp,
+  "(a + b) (a - b) / (a a + 1)": (a, b) => a.plus(b).times(a.minus(b)).over(a.square.plus(ONE)),
+  "arcsin": (a, b) => psi(size(a).over(size(a).plus(size(b)))), "max": (a, b) => larger(a, b),
+};
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const [name, a, b] = JSON.parse(line), { lo, hi, e } = evaluate[name](Real.of(a), Real.of(b));
+  console.log(JSON.stringify([String(lo), String(hi), e]));
+});
+"""
+
+
+def test_numbers_are_enclosed_and_tightly() -> None:
+    """The true value lies between the ends, which are closer than 1e-45 to each other, relatively."""
+    rng = random.Random(3)  # noqa: S311 (reproducible)
+    sizes = (1e-308, 1e-100, 1e-12, 1e-3, 1.0, 1.0, 1.0, 50.0, 1e6, 1e100)
+    cases = []
+    for name, truth in EXPRESSIONS.items():
+        for _ in range(60):
+            a, b = (rng.choice((-1, 1)) * rng.choice(sizes) * rng.uniform(0.1, 1) for _ in range(2))
+            if rng.random() < 0.1:
+                a = b * (1 + rng.choice((0, 1, -1)) * 2.0**-52)
+            cases.append((name, truth, a, b))
+    before, ctx.prec = ctx.prec, 4000
+    try:
+        cases = [case for case in cases if case[1](arb(case[2]), arb(case[3])) is not None]
+        lines = "".join(f"{json.dumps([name, a, b])}\n" for name, _, a, b in cases)
+        ran = subprocess.run(
+            [node(), "-e", ARITHMETIC, str(CHECKER)], input=lines, capture_output=True, text=True, check=True
+        )
+        ends = [json.loads(line) for line in ran.stdout.splitlines()]
+        for (name, truth, a, b), (lo, hi, e) in zip(cases, ends, strict=True):
+            low, high, true = (arb(fmpz(lo)) * arb(2) ** e, arb(fmpz(hi)) * arb(2) ** e, truth(arb(a), arb(b)))
+            assert not low > true, (name, a, b)
+            assert not high < true, (name, a, b)
+            assert high - low <= abs(true) * 1e-45 + arb(10) ** -60, (name, a, b)
+    finally:
+        ctx.prec = before
 
 
 @pytest.mark.slow

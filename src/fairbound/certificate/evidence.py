@@ -17,6 +17,7 @@ from fairbound.data.native_frame import native_frame
 from fairbound.data.population import Population
 from fairbound.errors import InfeasibleError, InputError, argument, given, listed
 from fairbound.problem.asked import Asked, asks
+from fairbound.problem.metrics import METRICS
 from fairbound.sampling.region import read_confidence
 from fairbound.verify.document import LARGEST_NUMBER
 from fairbound.verify.reading import read_document
@@ -211,7 +212,7 @@ def certify_all(
         The radii of all questions that have none of their own.
     **asked
         Keywords of :func:`certify`, for all questions. A ``confidence`` holds for all of them together: each question
-        has an equal part of the error probability.
+        has an equal part of the error probability. A ``pos_label`` is for those that look at what is predicted.
 
     Examples
     --------
@@ -237,8 +238,11 @@ def certify_all(
     curves, thresholds = [], []
     for one in listing:
         about = {key: value for key, value in one.items() if key not in OWN}
-        curve = certify_curve(population, one.get("rhos", rhos), **{**divided, **about})
         metric = one.get("metric", "loss")
+        shared = divided
+        if not (metric in METRICS and METRICS[metric].selection):  # the others look at no prediction
+            shared = {key: value for key, value in divided.items() if key != "pos_label"}
+        curve = certify_curve(population, one.get("rhos", rhos), **{**shared, **about})
         if not any(curve.feasible):
             message = (
                 f"nothing to certify of {metric}: the nearest distribution in question is at {curve.distance!r}; use a "

@@ -73,9 +73,10 @@
         }));
         const above = make("thead"), wide = make("div", undefined, { class: "wide" });
         above.append(head);
-        table.append(make("caption", question.words), above, body);
+        table.setAttribute("aria-label", question.words);
+        table.append(above, body);
         wide.append(table);
-        part.append(wide);
+        part.append(make("p", question.words), wide);
         if (question.gate) {
           const { threshold, passed } = question.gate;
           part.append(make("p", `Threshold ${threshold}: ${passed ? "kept" : "not kept"} by the claimed bounds.`));
@@ -110,6 +111,10 @@
       } else if (own && result.unfinished) return;
       else if (own && result.status !== 0) refute(result.reason);
       else if (own && shownElsewhere(result)) refute("the page shows other bounds than the certificate claims");
+      else if (own && !root.classList.contains("confirmed")) {
+        root.classList.add("confirmed");
+        find("#verdict")?.nextElementSibling?.append(", and by a second one, just now, in this browser");
+      }
     } catch (error) {
       part.replaceChildren(make("p", `The check could not be run in this browser: ${error.message}. Use fairbound verify, or Node.`));
     }
