@@ -1172,6 +1172,7 @@ const LEFT = [
 ];
 
 function check(bytes, options = {}) { // the verdict on a document, whatever it is
+  memory.clear();
   Object.assign(effort, { spent: 0, most: options.patient ? 3e8 : 5e6 });
   const notes = new Set(), counted = { radii: 0, leaves: 0, witnesses: 0 };
   const result = { verdict: "not a certificate", status: 2, reason: null, digest: null, sha256: bytes.length > MOST_BYTES ? null : hex(sha256(bytes)), questions: [], checked: [], left: LEFT };
@@ -1276,7 +1277,8 @@ function recounted(people, { losses, seed: given }, cells) {
   const valueOf = (n, less) => (binary ? (n ? M : 0) : less ? Math.max(edges[n] - out, 0) : Math.min(edges[n + 1] + out, M));
   const held = cells.map((cell) => {
     const rows = new Map();
-    for (const b of cell.bins) rows.set(numbered(b), (rows.get(numbered(b)) ?? 0) + b[2]);
+    spend(cell.bins.length);
+    for (const b of cell.bins) { const n = numbered(b); rows.set(n, (rows.get(n) ?? 0) + b[2]); }
     const pairs = [...rows].sort((a, b) => a[0] - b[0]), words = new DataView(new ArrayBuffer(16 * pairs.length));
     pairs.forEach((pair, i) => pair.forEach((x, j) => words.setBigInt64(16 * i + 8 * j, BigInt(x), true)));
     return { pairs, bytes: new Uint8Array(words.buffer), counts: losses.map(() => 0), less: cell.sign < 0 };
@@ -1298,6 +1300,7 @@ function recounted(people, { losses, seed: given }, cells) {
     else if (part <= 0) counts[j] += rows;
     else {
       draws += rows;
+      spend(rows / 20); // a random number is made faster than a sum
       need(given !== null && draws <= 2e7, "rounding needs a seed, or too many random numbers");
       for (let row = 0; row < rows; row += 1) counts[random.next().value < part ? j + 1 : j] += 1;
     }
