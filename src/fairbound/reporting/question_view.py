@@ -232,9 +232,11 @@ class QuestionView:
         return name if not self.number else f"{name}-{self.number}"
 
     @property
-    def measured(self) -> str:
-        """What rho is, beside the axis."""
-        return f"{self.asked.distance_words} from {'what the rows were drawn from' if self.sampled else 'the data'}"
+    def measured(self) -> dict[str, str]:
+        """What rho is, beside the axis: in narrow windows there is less room."""
+        centre = "what the rows were drawn from" if self.sampled else "the data"
+        words = self.asked.distance_words
+        return {"broad": f"{words} from {centre}", "narrow": words}
 
     @property
     def pictures(self) -> list[Markup]:
@@ -250,7 +252,7 @@ class QuestionView:
         return [
             svg(
                 curve_picture(
-                    Frame(self.scale, size, kind, str(self.number), self.amounts, self.measured, label),
+                    Frame(self.scale, size, kind, str(self.number), self.amounts, self.measured[kind], label),
                     rho,
                     bound,
                     attained,
