@@ -96,7 +96,7 @@ class QuestionView:
     def meaning(self) -> str:
         """What the metric is, for those who do not know its name; nothing for losses, which say it themselves."""
         found = METRICS.get(self.asked.metric)
-        if found is None or not found.name.endswith(("_difference", "_ratio")):
+        if found is None or found.one_group or found.title in found.words:
             return ""
         return found.words.format(mean=self.values.mean_words)
 
@@ -238,7 +238,7 @@ class QuestionView:
         words = self.asked.distance_words
         return {"broad": f"{words} from {centre}", "narrow": words}
 
-    @property
+    @cached_property
     def pictures(self) -> list[Markup]:
         """The curve, for wide windows and for narrow ones."""
         rho, bound, attained = (
