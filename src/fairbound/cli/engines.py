@@ -159,7 +159,13 @@ def database(address: str, table: str) -> Any:
         scheme = "postgres" if _scheme(address) == "postgresql" else _scheme(address)
         message = f"{safe}: reading it needs Ibis; pip install 'ibis-framework[{scheme}]'"
         raise ProblemError(message) from None
-    return _read(safe, lambda: ibis.connect(address).table(table))
+
+    def opened() -> Any:
+        connection = ibis.connect(address)
+        atexit.register(connection.disconnect)
+        return connection.table(table)
+
+    return _read(safe, opened)
 
 
 def fetched(address: str) -> str:
