@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairbound import InputError, Population, Tally, certify, verify
+from fairbound import InputError, Population, certify, verify
 from fairbound.data.frame_values import fetch
 from tests.data.engines import (
     COUNTING,
@@ -225,25 +225,3 @@ def test_postgresql_neither_sorts_the_rows_nor_turns_numbers_into_decimals(
     assert plan["Strategy"] == "Hashed"
     assert plan["Plan Rows"] < len(people()) / 2
     assert "numeric" not in str(plan)
-
-
-# Losses of probabilities are computed by formulas that may differ in the last bit.
-TALLIED = ["predictions", "groups", "weighted predictions", "losses", "weighted losses", "missing"]
-
-
-@pytest.mark.parametrize("call", TALLIED)
-@pytest.mark.parametrize("engine", each(COUNTING, SLOW_COUNTING))
-def test_a_tally_is_the_same_whoever_counts(engine: str, call: str, tmp_path: Path) -> None:
-    check_tally(ENGINES[engine](people(), tmp_path), CALLS[call])
-
-
-@pytest.mark.parametrize("call", TALLIED)
-def test_a_tally_of_postgresql_is_the_same(people_in_postgres: Any, call: str) -> None:
-    check_tally(people_in_postgres, CALLS[call])
-
-
-def check_tally(given: Any, call: dict[str, Any]) -> None:
-    """The counts of an engine are those of rows in memory, to the last bit."""
-    found, expected = (Tally.count(frame, **call) for frame in (given, people()))
-    assert found.cells == expected.cells
-    assert (found.rows, found.excluded_rows) == (expected.rows, expected.excluded_rows)
