@@ -74,6 +74,11 @@ def test_counts_of_many_places_are_certified(
     asked = ASK[len(COLUMNS) :]
     assert certified(capsys, str(both[0]), *asked) == expected
     assert certified(capsys, *tallies, *asked) == expected
+    assert certified(capsys, str(tmp_path / "tally-*.json"), *asked) == expected
+    assert main(["certify", str(both[0]), *asked[:2], "--confidence", "0.9"]) == 0
+    assert f"the rows of all {len(sites)} parts" in " ".join(capsys.readouterr().out.split())
+    assert main(["certify", str(both[0]), *asked[:2]]) == 0
+    assert "parts" not in capsys.readouterr().out
     assert certified(capsys, str(both[0]), *asked, "--confidence", "0.9")["population"]["rows"] == 600
     assert "there is the part" not in (twice := refused(capsys, "merge", str(both[0]), tallies[0], "-o", str(both[1])))
     assert "is there twice" in twice

@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
 from fairbound.cli.output import ProblemError, progress, unreadable
-from fairbound.cli.tables import label_of, open_tables, read_tallies
+from fairbound.cli.tables import expanded, label_of, open_tables, read_tallies
 from fairbound.cli.words import COLUMNS, COUNTED
 from fairbound.data.csv_file import CsvFile
 from fairbound.data.losses import LOSSES
@@ -277,7 +277,8 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
 
 def read_population(arguments: argparse.Namespace) -> Population:
     """Read the files as the options say."""
-    tallies = read_tallies(arguments.files)
+    tallies = read_tallies(expanded(arguments.files))
+    arguments.parts = sum(len(tally.parts) for tally in tallies)
     if not tallies:
         return read_rows(arguments, Population.from_frame)
     given = [option for name, option in ROLES.items() if getattr(arguments, name) is not None]
@@ -289,6 +290,16 @@ def read_population(arguments: argparse.Namespace) -> Population:
     except InputError as error:
         message = f"{arguments.file}: {error.worded(COUNTED)}"
         raise ProblemError(message) from None
+
+
+def caution_of_parts(arguments: argparse.Namespace) -> list[str]:
+    """Say what a confidence takes for granted of rows that were counted in several places."""
+    if arguments.confidence is None or arguments.parts < 2:
+        return []
+    return [
+        f"The confidence takes the rows of all {arguments.parts} parts of the tally for independent draws from one and "
+        "the same distribution. If places or days differ, that is the mixture which their numbers of rows make."
+    ]
 
 
 def read_rows(arguments: argparse.Namespace, make: Callable[..., Read], **more: Any) -> Read:
