@@ -70,8 +70,9 @@ _Corners = tuple[Floats, Floats]
 def _support_rows(program: ConicProgram, of: Entry, size: int, skew: float | None) -> tuple[slice, slice | None]:
     """Add ``sigma(v)`` to the cost; ``of`` are the entries of v, a row for each share.
 
-    (docs/theory.md, "Limits on shares".) Without a limit it is a level above all of v. With one it is a level above their mean, and the excess over it. The
-    multipliers of the rows that are returned, with the second's divided by the size, are the shares that attain it.
+    (docs/theory.md, "Limits on shares".) Without a limit it is a level above all of v. With one it is a level above
+    their mean, and the excess over it. The multipliers of the rows that are returned, with the second's divided by the
+    size, are the shares that attain it.
     """
     own = np.arange(size)
     level = program.add_columns(1.0, 1)
