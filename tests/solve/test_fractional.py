@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pytest
@@ -19,14 +19,16 @@ from fairbound.solve.limit_terms import LimitedSaddle, RowTerm
 from fairbound.solve.problem import Problem
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.whole_leaf import whole_leaves
+from tests.differences import check_derivatives, chosen, inside
 from tests.fractional_leaves import kernel_bound_of_leaf, moved, one_leaf, whole
 from tests.oracles import sensitive_within
 from tests.problems import radius, random_limits, random_population, solver
 
 GROUPS, LABELS, ATOMS = 3, 2, 3
 
-#: Tops, shares and base rates: which of them are given.
-VARIANTS = [(False, False), (True, False), (False, True)]
+#: Whether tops move, shares are given, or they are found in a piece.
+Variant = Literal["given tops", "moving tops", "given shares", "pieces", "pieces, moving tops"]
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
 TOLERANCES = [0.0, 0.2, 1.0]
 
 
@@ -45,8 +47,9 @@ class Program:
     terms: tuple[RowTerm, ...]
 
     @staticmethod
-    def drawn(seed: int, moving: bool, given: bool, tolerance: float, limited: bool) -> Program:
+    def drawn(seed: int, variant: Variant, tolerance: float, limited: bool) -> Program:
         rng = np.random.default_rng(seed)
+        moving, given = variant.endswith("moving tops"), variant == "given shares"
         weight = rng.dirichlet(np.ones(GROUPS * LABELS * ATOMS)).reshape(1, GROUPS, LABELS, ATOMS)
         value = rng.uniform(size=weight.shape)
         ceiling = value.max(axis=(0, 3)) + 0.1
@@ -57,7 +60,9 @@ class Program:
         share = rng.dirichlet(np.full(GROUPS, 3.0), size=2) if given else None
         cap = np.array([50.0, 60.0]) if given else None
         rates, tau = BaseRates(GROUPS, labels, tolerance), rng.uniform(0.3, 0.9, size=2)
-        saddle = FractionalSaddle(np.sqrt(weight), value, top, tau, rates, groups, moving, share, cap)
+        vertices = rng.dirichlet(np.full(GROUPS, 3.0), size=(2, 4)) if variant.startswith("pieces") else None
+        cap = np.array([50.0, 60.0]) if vertices is not None else cap
+        saddle = FractionalSaddle(np.sqrt(weight), value, top, tau, rates, groups, moving, share, cap, vertices)
         at = saddle.places
         terms: tuple[RowTerm, ...] = () if given else (groups.term(at.k),)
         terms += (labels.term(at.common),) if saddle.equal else ()
@@ -79,8 +84,10 @@ class Program:
         shared[:, at.offset] = rng.uniform(0.0, 0.5, size=shared[:, at.offset].shape)
         if self.saddle.share is None:
             local[..., at.k] /= local[..., at.k].sum(axis=1, keepdims=True)
-        for part, where in ((local, at.rate), (shared, at.common)):
+        for part, where in ((local, at.rate), (shared, at.common), (shared, at.theta)):
             part[..., where] /= part[..., where].sum(axis=-1, keepdims=True)
+        if self.saddle.vertices is not None:
+            local[..., at.tie] = rng.normal(size=local[..., at.tie].shape)
         x = self.limited.inner(local, shared)
         return local, shared, x * rng.uniform(0.7, 1.4, size=x.shape)
 
@@ -113,6 +120,10 @@ class Program:
             found = found + shared[:, at.common_nu] * (1.0 - shared[:, at.common].sum(axis=1))
         else:
             found = found + (local[..., at.nu] * (1.0 - local[..., at.rate].sum(axis=2))).sum(axis=1)
+        if program.vertices is not None:
+            mixed = shared[:, at.theta] @ program.vertices[problem]
+            found = found + (local[..., at.tie] * (mixed - k)).sum(axis=1)
+            found = found + shared[:, at.theta_nu] * (1.0 - shared[:, at.theta].sum(axis=1))
         return found + self.limits(local, shared)
 
     def limits(self, local: Any, shared: Any) -> Any:
@@ -128,87 +139,20 @@ class Program:
         return found
 
 
-def flat(local: Any, shared: Any, x: Any) -> Any:
-    return np.concatenate([part.reshape(len(part), -1) for part in (local, shared, x)], axis=1)
-
-
-def gradient(program: Program, problem: int, points: Any, shapes: list[tuple[int, ...]]) -> Floats:
-    """Differentiate L by steps into the complex plane, which lose no digits; points (K, n)."""
-    count, size = points.shape
-    moved = points[:, None] + 1e-30j * np.eye(size)
-    parts = np.split(moved.reshape(-1, size), np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1], axis=1)
-    value = program.value(problem, *(part.reshape(-1, *shape) for part, shape in zip(parts, shapes, strict=True)))
-    return np.asarray(value.imag.reshape(count, size) / 1e-30)
-
-
 @pytest.mark.parametrize("limited", [False, True])
 @pytest.mark.parametrize("tolerance", TOLERANCES)
-@pytest.mark.parametrize(("moving", "given"), VARIANTS)
-def test_derivatives_agree_with_differences(moving: bool, given: bool, tolerance: float, limited: bool) -> None:
-    """Gradient and Hessian after the elimination of x, at any x; and the step of x that belongs to one of the others.
-
-    L is convex in what is minimised, and concave in what is maximised.
-    """
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_derivatives_agree_with_differences(variant: Variant, tolerance: float, limited: bool) -> None:
     for seed in range(2):
-        program = Program.drawn(seed, moving, given, tolerance, limited)
-        rng = np.random.default_rng(100 + seed)
+        program = Program.drawn(seed, variant, tolerance, limited)
+        rng, at = np.random.default_rng(100 + seed), program.saddle.places
         local, shared, x = program.point(rng)
-        slope = program.limited.derivatives(local, shared, x)
-        step = rng.normal(size=local.shape), rng.normal(size=shared.shape)
-        d_x = program.limited.inner_direction((local, shared, x), step)
-        shapes = [local.shape[1:], shared.shape[1:], x.shape[1:]]
-        blocks = local[0].size
-        own = blocks + shared[0].size
-        for problem in range(2):
-            one = slice(problem, problem + 1)
-            middle = flat(local[one], shared[one], x[one])
-            steps = 1e-5 * np.eye(middle.shape[1])
-            slopes = [gradient(program, problem, middle + sign * steps, shapes) for sign in (1, -1)]
-            hessian = (slopes[0] - slopes[1]) / 2e-5
-            exact = gradient(program, problem, middle, shapes)[0]
-            bend, cross = hessian[own:, own:], hessian[:own, own:]
-            assert np.abs(bend - np.diag(np.diag(bend))).max() <= 1e-8
-            bend = np.diag(bend)
-            reduced = hessian[:own, :own] - cross / bend @ cross.T
-            small = exact[:own] - cross / bend @ exact[own:]
-            found = np.concatenate([slope.local[problem].ravel(), slope.shared[problem]])
-            near(found, small)
-            near(whole_matrix(slope, problem), reduced)
-            moved = np.concatenate([step[0][problem].ravel(), step[1][problem]])
-            near(d_x[problem].ravel(), -(exact[own:] + cross.T @ moved) / bend)
-            most = maximised(program)
-            size = np.abs(reduced).max()
-            assert np.linalg.eigvalsh(reduced[np.ix_(~most, ~most)]).min() >= -1e-7 * size
-            assert np.linalg.eigvalsh(reduced[np.ix_(most, most)]).max() <= 1e-7 * size
-
-
-def maximised(program: Program) -> Any:
-    """Tell which variables are maximised: all shares and what they are at least."""
-    at, (local, shared) = program.saddle.places, program.limited.start()
-    inside, across = np.zeros(local.shape[2], dtype=bool), np.zeros(shared.shape[1], dtype=bool)
-    inside[at.rate] = True
-    inside[[at.k] if at.k >= 0 else []] = True
-    for place in (at.common, at.low):
-        across[place] = True
-    across[[place for place in (at.common_floor, at.k_floor) if place >= 0]] = True
-    return np.concatenate([np.tile(inside, GROUPS), across])
-
-
-def near(found: Floats, truth: Floats) -> None:
-    np.testing.assert_allclose(found, truth, atol=1e-6 * max(1.0, float(np.abs(truth).max())))
-
-
-def whole_matrix(slope: Any, problem: int) -> Floats:
-    """Return the Hessian whose blocks a program returns."""
-    blocks, corner = slope.local_local[problem], slope.glob_glob[problem]
-    cross = slope.local_glob[problem].reshape(-1, len(corner))
-    found = np.zeros((len(cross) + len(corner),) * 2)
-    size = blocks.shape[1]
-    for s, block in enumerate(blocks):
-        found[s * size : (s + 1) * size, s * size : (s + 1) * size] = block
-    found[: len(cross), len(cross) :], found[len(cross) :, : len(cross)] = cross, cross.T
-    found[len(cross) :, len(cross) :] = corner
-    return found
+        most = (
+            chosen(local.shape[2], at.k, at.rate),
+            chosen(shared.shape[1], at.common, at.low, at.theta, at.common_floor, at.k_floor),
+        )
+        check_derivatives(program.limited, program.value, (local, shared, x), most, rng)
+        assert (inside(program.saddle) > 0).all()
 
 
 def value_at(side: Problem, rho: float, found: FractionalSolution, top: Floats) -> float:
@@ -219,7 +163,7 @@ def value_at(side: Problem, rho: float, found: FractionalSolution, top: Floats) 
     terms = atoms.probability / np.where(atoms.probability > 0, (zeta / k[:, None] + top)[..., None] - atoms.loss, 1.0)
     value = float(level - 2.0 * lam * tau + lam**2 * terms.sum())
     for shares, mu, share in ((side.groups, found.group_mu[0], k), (side.labels, found.label_mu[0], rate)):
-        if shares.limits is not None and found.rate.ndim == 2:
+        if shares.limits is not None:
             value += float(mu @ (shares.limits.right - shares.limits.matrix @ share))
     return value
 
@@ -242,8 +186,9 @@ def test_the_value_is_what_the_checker_says(shift: str, condition: str, limits: 
     asked = {**ASKED[condition]}
     if limits == "skew":
         asked["group_skew"] = 0.3
-    elif limits == "rows" and condition == "equal":
-        asked |= random_limits(rng, "group", shape[0]) | random_limits(rng, "label", shape[1])
+    elif limits == "rows":
+        asked |= random_limits(rng, "group", shape[0])
+        asked |= random_limits(rng, "label", shape[1]) if condition == "equal" else {}
     more: Any = {"support": "observed"} if shift == "observed" else {"shift": shift}
     population = random_population(rng, *shape, "rows" if shift == "observed" else str(rng.choice(["mean", "rows"])))
     question = solver(population, **asked, **more)

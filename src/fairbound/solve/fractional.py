@@ -197,9 +197,10 @@ class FractionalSaddle:
             local[..., at.rate], shared[:, at.low] = self.rates.start
         if self.vertices is not None:
             shared[:, at.theta] = 1.0 / self.vertices.shape[1]
-            k = self.vertices.mean(axis=1)
-            local[..., at.k], local[..., :c] = k, k[..., None]
-            shared[:, at.k_floor] = 0.5 * k.min(axis=1)
+            if self.groups.skew is None:  # else the middle of the piece need not be in K
+                k = self.vertices.mean(axis=1)
+                local[..., at.k], local[..., :c] = k, k[..., None]
+                shared[:, at.k_floor] = 0.5 * k.min(axis=1)
         top = self.top
         if self.moving:
             highest = self.top.max(axis=1) + START

@@ -160,12 +160,12 @@ class Solver:
         if self.question.divergence is HELLINGER:
             found = loss_answers(problem, rates, nearest, rhos, axis, self.question.tol, self.budget)
         else:
-            if axis == "group":
-                problem = problem.transposed
-                nearest = NearestFair(nearest.distance, nearest.label_mass, nearest.group_mass)
+            turned = axis == "group" and self.question.condition.fair
+            if turned:
+                problem, nearest = problem.transposed, nearest.transposed
             search = DivergenceSearch(problem, self.question.divergence, nearest, self.question.tol, self.budget)
             found = search.run(rhos, axis, target) if self.question.condition.fair else search.free(rhos)
-            if axis == "group":
+            if turned:
                 found = [replace(a, witness=a.witness.transposed) for a in found]
         top = float(problem.ceiling.max())
         return [replace(a, bound=min(a.bound, top)) for a in found]
