@@ -20,6 +20,7 @@ from fairbound.arithmetic.rounding import least_affinity
 from fairbound.solve.answer import Answer
 from fairbound.solve.mean_batch import BEST_ACCURACY, ROUGH_ACCURACY, MeanBatch, last_share
 from fairbound.solve.mean_leaves import MeanLeaves, centred, in_first, mean_bound, tuned
+from fairbound.solve.means import MeansSolution
 from fairbound.solve.problem import Problem
 from fairbound.solve.rows import Rows
 from fairbound.solve.share_range import possible_shares, ruled_out, share_range
@@ -40,6 +41,9 @@ LARGEST, NO_REACH = 3.0, 3e-9
 #: A range of possible shares below this width is narrow; how fast the distances of shares from it grow; how closely
 #: programs are solved then.
 NARROW, GRADING, NARROW_ACCURACY = 0.05, 2.0, 1e-16
+
+#: The limit, in units of the values, where programs are solved again that came to nothing.
+STEADY = 50.0
 
 #: Intervals are not cut any more below this width.
 SMALLEST = 2.0**-40
@@ -125,8 +129,12 @@ class IntervalSearch:
         self.limited = problem.limited_within and batch.rates.tolerance == 0.0
         self.ceilings = batch.ceilings
         self.most = LARGEST * batch.scale / np.sqrt(np.maximum(0.01 * self._reach(), NO_REACH))
+        summed = batch.ceilings.sum(axis=1)
+        self.top = np.sum([summed[:, list(part)].max(axis=1) for part in batch.parts], axis=0)[self.problem_index]
+        self.top = self.top + batch.scale
         self.likely = self._likely()
-        self.narrow = np.diff(self.likely, axis=1)[:, 0] < NARROW
+        width, whole = np.diff(self.likely, axis=1)[:, 0], self.range.inner[1] - self.range.inner[0]
+        self.narrow = (width < NARROW) & (width < 0.9 * whole)  # by the ball, not by limits on labels
 
     def run(self) -> list[Answer]:
         """Cut until every gap is closed or the budget is used up."""
@@ -173,7 +181,7 @@ class IntervalSearch:
         for _ in range(CLOSER):
             nodes = self._solved(jobs, self._summits(nodes)).joined(nodes).sorted()
         best = nodes.take(np.lexsort((nodes.value, nodes.job))[np.cumsum(np.bincount(nodes.job)) - 1])
-        limit = np.where(self.narrow, np.maximum(STEEPER * best.lam, 50.0 * self.batch.scale), np.inf)
+        limit = np.where(self.narrow, np.maximum(STEEPER * best.lam, STEADY * self.batch.scale), np.inf)
         self.most = np.minimum(self.most, limit)
         ends = np.hstack([self.likely, np.tile(self.range.inner, (len(jobs), 1))])
         job, share = self._graded()
@@ -241,22 +249,36 @@ class IntervalSearch:
         aside = min(0.5 * (high - low), max(1e-9, ASIDE * (high - low) if self.limited else 0.0))
         spot = np.clip(share, low + aside, high - aside)
         found = self.batch.solve(problem_index, rho, accuracy, spot, cutoff, self.most[job])
-        value = np.empty(len(job))
-        for number, problem in enumerate(self.batch.problems):
-            chosen = np.flatnonzero(problem_index == number)
-            if len(chosen):
-                own = self.batch.leaves(found.take(chosen))
-                ends = np.repeat(spot[chosen, None], 2, axis=1)
-                centre = np.stack([spot[chosen], 1.0 - spot[chosen]], axis=1)
-                value[chosen] = mean_bound(
-                    problem, self.batch.rates, rho[chosen], replace(own, ends=ends, centre=centre)
-                )
-                inside = np.flatnonzero(sought[chosen])
-                if len(inside):
-                    here = chosen[inside]
-                    self._adopt(job[here], self.batch.witnesses(number, rho[here], found.take(here)))
+        value = self._values(job, spot, found)
+        failed = np.flatnonzero(value > self.top[job])  # solvers come to grief without a limit
+        if len(failed):
+            again = self.batch.solve(
+                problem_index[failed],
+                rho[failed],
+                accuracy,
+                spot[failed],
+                cutoff[failed],
+                np.minimum(self.most[job[failed]], STEADY * self.batch.scale),
+            )
+            found.put(failed, again)
+            value[failed] = self._values(job[failed], spot[failed], again)
+        for number, here in self._by_problem(job):
+            inside = here[sought[here]]
+            if len(inside):
+                self._adopt(job[inside], self.batch.witnesses(number, rho[inside], found.take(inside)))
         limits = found.group_mu, found.label_mu, found.omega
         return Nodes(job, share, found.theta, found.lam, found.group_share, *limits, value)
+
+    def _values(self, job: Integers, spot: Floats, found: MeansSolution) -> Floats:
+        """Return what multipliers prove at their own shares: about the largest values there."""
+        value = np.empty(len(job))
+        leaves = self.batch.leaves(found)
+        ends, centre = np.repeat(spot[:, None], 2, axis=1), np.stack([spot, 1.0 - spot], axis=1)
+        leaves = replace(leaves, ends=ends, centre=centre)
+        for number, here in self._by_problem(job):
+            problem, rho = self.batch.problems[number], self.rho[job[here]]
+            value[here] = mean_bound(problem, self.batch.rates, rho, leaves.take(here))
+        return value
 
     def _goal(self, job: Integers) -> Floats:
         """Return what is attained by the best of each job's radius."""
