@@ -356,7 +356,7 @@ class IntervalSearch:
         yield partial(self._plain, nodes)
         if self.limited:
             yield partial(self._plain_within, nodes)
-        if self.batch.rates.tolerance > 0.0:
+        if self.batch.rates.tolerance > 0.0 or self.batch.problems[0].labels.size == 2:
             for much in SIZES:
                 yield partial(self._excluding, nodes, much)
 
