@@ -69,7 +69,7 @@ def test_coverage_in_many_draws(name: str, region: str, shift: str, rows: int) -
 
 
 def costs(truth: Truth, counts: Floats) -> Floats:
-    """Return the total cost of every draw: exact binomial tails at the true shares (docs/finite-samples.md, 3).
+    """Return the total cost of every draw: exact binomial tails at the true shares.
 
     ``counts`` has shape (draws, cells, losses).
     """

@@ -287,7 +287,7 @@ def test_the_pull_of_limits_agrees_with_a_linear_program(groups: int) -> None:
 
 
 def test_the_local_optimum_of_the_paper_is_no_certificate() -> None:
-    """The population of section 9 of the theory page: a local solver stops at 0.537."""
+    """The first population of "Where we depart from the paper" (docs/theory.md): a local solver stops at 0.537."""
     mass = np.array([[0.63652, 0.13096], [0.00647, 0.22605]])
     mean = np.array([[0.72238, 0.14747], [0.28087, 0.73071]])
     certificate = certify(Population.from_moments(mass, mean), 0.5, shift="sensitive", base_rate_tolerance=0.001)
@@ -416,7 +416,7 @@ def test_floats_bound_what_the_checker_says(seed: int, shift: Any, asked: dict[s
 def leaf_value(
     problem: Problem, vertices: Floats, zeta: Floats, base: Floats, nu: Floats, centre: Floats, lam: float
 ) -> Any:
-    """The bound of section 11 of the theory page, tolerance 0.05, rho = 0.3, one loss per cell."""
+    """The bound of form F, tolerance 0.05, rho = 0.3, one loss per cell."""
     worst = None
     for k in vertices:
         value = sum((exact(b) * exact(v) for b, v in zip(base, k, strict=True)), flint.arb(0))
@@ -451,7 +451,7 @@ def test_a_certificate_is_what_its_proof_gives() -> None:
     assert raised(np.array(certificate.bound), 1) > certificate.bound
 
 
-#: Section 11 of the theory page: tolerances 0.01, 0.05, 0.2 and no condition, at each rho.
+#: "Reference values" of the theory page: tolerances 0.01, 0.05, 0.2 and no condition, at each rho.
 REFERENCE: dict[str, dict[float, list[float]]] = {
     "general": {0.1: [0.214661, 0.230731, 0.253491, 0.253531], 0.4: [0.668664, 0.669686, 0.670736, 0.670736]},
     "sensitive": {0.1: [0.172451, 0.177808, 0.185213, 0.185242], 0.4: [0.324944, 0.324946, 0.324946, 0.324946]},

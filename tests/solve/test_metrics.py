@@ -297,7 +297,7 @@ def test_a_lowered_multiplier_proves_nothing() -> None:
 
 
 def test_reference_values() -> None:
-    """Sections 5 and 9 of the theory: k free."""
+    """Equal base rates with k free."""
     curve = certify_curve(REFERENCE, [0.1, 0.2], metric="demographic_parity_difference")
     assert curve.bound == pytest.approx([0.182583, 0.420258], abs=1e-6)
     assert [c.status for c in curve] == [Status.TIGHT] * 2

@@ -264,7 +264,7 @@ def test_rounding_is_outward() -> None:
 
 
 def tangent_bound(mass: Floats, mean: Floats, phi: Floats, share: Floats, rho: float) -> Any:
-    """The bound of section 3 of the theory page for 0-1 loss and whole simplices."""
+    """The bound of "One leaf" (docs/theory.md) for 0-1 loss and whole simplices."""
     total = sum((exact(v) for v in mass.flat), flint.fmpq(0))
     intercept, slopes, levels = flint.arb(0), [flint.arb(0), flint.arb(0)], [flint.arb(0), flint.arb(0)]
     for s, y in np.ndindex(2, 2):

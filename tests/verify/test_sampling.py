@@ -394,7 +394,7 @@ def test_the_budget_against_gamma_functions(two: int, one: int) -> None:
     ("hits", "rows"), [(0, 1), (1, 1), (0, 7), (3, 7), (6, 7), (7, 7), (2, 300), (150, 300), (0, 300)]
 )
 def test_deviations_of_a_node(hits: int, rows: int) -> None:
-    """Sections 3 and 4: exact binomial tails cost at least what kappa and beta say."""
+    """Exact binomial tails cost at least what kappa and beta say."""
     node = Node(hits, rows)
     for x in (0.3, 2.0, 9.0):
         kappa, beta = float(node.kappa(arb(x)).mid()), float(node.beta.mid())
@@ -407,7 +407,7 @@ def test_deviations_of_a_node(hits: int, rows: int) -> None:
 
 
 def costs(counts: np.ndarray[Any, Any], share: np.ndarray[Any, Any]) -> float:
-    """Return the exact cost of section 3 that P = share (cells, losses) has, with the tree spelled out."""
+    """Return the exact cost that P = share (cells, losses) has, with the tree spelled out."""
     total = 0.0
 
     def two_sided(k: float, m: float, theta: float) -> float:
@@ -432,7 +432,7 @@ def costs(counts: np.ndarray[Any, Any], share: np.ndarray[Any, Any]) -> float:
 
 
 def worsened(counts: np.ndarray[Any, Any], share: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return P+ of section 4: inside the cells the larger one of true and observed share at every node."""
+    """Return P+ of "From costs to angles": inside the cells the larger one of true and observed share at every node."""
     result = np.zeros_like(share)
     for cell in range(len(counts)):
         left = share[cell].sum()
@@ -487,7 +487,7 @@ def test_no_distribution_within_the_budget_is_farther(seed: int) -> None:
 
 
 def test_means_and_masses_are_covered() -> None:
-    """Section 5 by simulation: limits that miss too often would be found out."""
+    """Sensitive shifting by simulation: limits that miss too often would be found out."""
     rng = np.random.default_rng(9)
     law = np.array([0.7, 0.2, 0.1])
     losses, error = [0.0, 0.5, 1.0], 0.2

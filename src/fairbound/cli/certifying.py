@@ -14,6 +14,7 @@ from fairbound.cli.options import (
     add_data_options,
     add_output_options,
     add_question_options,
+    caution_of_parts,
     number,
     question,
     question_facts,
@@ -131,7 +132,7 @@ def run_certify(arguments: argparse.Namespace) -> int:
     certificates = list(curve)
     lower = certificates[0].lower
     exceeded = [c for c in certificates if limit is not None and (c.bound < limit if lower else c.bound > limit)]
-    cautions = warnings_of(population, certificates)
+    cautions = [*caution_of_parts(arguments), *warnings_of(population, certificates)]
     result = certificates[0] if len(rhos) == 1 else curve
     _write(result, arguments)
     if arguments.format == "json":
@@ -217,7 +218,7 @@ def run_radius(arguments: argparse.Namespace) -> int:
     except ThresholdError as error:
         complain(error.worded(words))
         return 1
-    cautions = warnings_of(population, [certificate])
+    cautions = [*caution_of_parts(arguments), *warnings_of(population, [certificate])]
     _write(certificate, arguments)
     if arguments.format == "json":
         facts = {

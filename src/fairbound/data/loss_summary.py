@@ -1,6 +1,6 @@
 """What is known of the loss in each cell: its mean, its mean and variance, or its whole distribution.
 
-Each kind yields *atoms*: a discrete loss distribution per cell, for all that it knows (docs/theory.md, section 2).
+Each kind yields *atoms*: a discrete loss distribution per cell, for all that it knows (docs/theory.md, "Atoms").
 The upper atoms can only raise the worst case, the lower atoms are the distribution that the attained value refers to.
 """
 

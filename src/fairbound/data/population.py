@@ -409,6 +409,8 @@ class Population:
     ) -> Population:
         """Build a population from a data frame of pandas, Polars, PyArrow, DuckDB or any library that narwhals knows.
 
+        Other libraries can hand over Arrow batches (``__arrow_c_stream__``).
+
         Lazy frames (a Polars query, a DuckDB relation) are grouped and counted by their own engine; only a histogram
         of each cell's losses leaves it, so that the table may be larger than memory.
 

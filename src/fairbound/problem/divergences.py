@@ -5,7 +5,7 @@ Besides the Hellinger distance, which has an engine of its own, three f-divergen
     D_f(Q || P) = sum p f(q / p) + f'(inf) · (mass of Q outside P's support)
 
 are known. What a bound needs of them is the conjugate of ``lam f``, written as ``g(z) - offset · lam`` with ``g >= 0``
-(docs/theory.md, section 11). This is the one place that knows the words for all four.
+(docs/theory.md, "The inequality"). This is the one place that knows the words for all four.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def _edges(number: Integers, ceiling: float, bins: int, *, upper: bool) -> Float
 def _ordered(seed: int, intervals: int, number: Integers, rows: Integers) -> tuple[Integers, Integers, int]:
     """Return where each bin of each cell stands first, how many rows it has, and the key of the random numbers.
 
-    Key and order follow from the rows alone (docs/finite-samples.md, section 2). The numbers must not be the same for
+    Key and order follow from the rows alone (docs/finite-samples.md). The numbers must not be the same for
     every sample: the first cell would always be rounded with the same deviation, and the confidence is one over the
     draw of rows and numbers. And nobody may choose which row gets which number: rows of one cell and bin count
     together, bins come in their order, and cells in the order of what they hold, whatever they are called.

@@ -9,8 +9,8 @@ the same as ``b_y <= r_sy <= b_y + eps`` for some ``b >= 0``. By linear-programm
     max over r of sum value_sy r_sy = min over nu of
         sum_s nu_s + max(0, max_y sum_s (value_sy - nu_s)) + eps sum_sy max(value_sy - nu_s, 0),
 
-in which every nu, one number per group, gives an upper bound (docs/theory.md, section 11). With eps = 1 there is no
-condition at all, and with eps = 0 all groups share one row of label shares, which may have limits of its own.
+in which every nu, one number per group, gives an upper bound (docs/theory.md, "Limits on shares"). With eps = 1 there
+is no condition at all, and with eps = 0 all groups share one row of label shares, which may have limits of its own.
 """
 
 from __future__ import annotations

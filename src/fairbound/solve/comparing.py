@@ -48,7 +48,7 @@ def compare(
 ) -> list[list[Answer]]:
     """Answer each objective at its own radii; all are of one kind (ratios, or means over the same parts of labels).
 
-    The bounds at a radius are as tight as their largest one needs, or as what is ``known`` to be attained by others.
+    The bounds at a radius are as tight as their largest one needs, or as the ``incumbent``: what others attain.
     """
     first = asked[0].objective
     if first.ratio:

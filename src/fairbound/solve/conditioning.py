@@ -1,11 +1,12 @@
-"""The cells that a mean is taken over, or those of two groups whose means are compared (docs/metrics.md).
+"""The cells that a mean is taken over, or those of two groups whose means are compared.
 
 A mean over some cells is at most t if ``E_Q[(v - t) 1_A]`` is not positive. Of two groups a and b with the shares
 ``k_a`` and ``k_b``
 
     E_Q[(v - t) k_b 1_a - v k_a 1_b] = k_a k_b (mean_a - mean_b - t),
 
-and what is inside the expectation is linear in the shares, as the multipliers of a piece of them are.
+and what is inside the expectation is linear in the shares, as the multipliers of a piece of them are (docs/theory.md,
+"Means under other divergences").
 """
 
 from __future__ import annotations

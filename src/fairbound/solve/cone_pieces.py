@@ -2,7 +2,7 @@
 
 The bound of :func:`fairbound.solve.conjugate_bounds.moving_bound` is convex in the multipliers, so that
 
-    min over w, lam, omega of  sigma_K(v) + lam (rho - rest) + G + sigma_R(omega)
+    min over w, lam, omega of  sigma_K(v) + lam (rho - o) + G + sigma_R(omega)
     s.t.  G >= sum_i p_i e_ij - <omega, r^j>  for every vertex j,      e_ij >= g(l_i - eta_i(r^j)),
           eta_i(r^j) >= c_i - lam f'(inf),
 
@@ -68,10 +68,11 @@ _Corners = tuple[Floats, Floats]
 
 
 def _support_rows(program: ConicProgram, of: Entry, size: int, skew: float | None) -> tuple[slice, slice | None]:
-    """Add ``sigma(v)`` to the cost (docs/theory.md, section 5); ``of`` are the entries of v, a row for each share.
+    """Add ``sigma(v)`` to the cost; ``of`` are the entries of v, a row for each share.
 
-    Without a limit it is a level above all of v. With one it is a level above their mean, and the excess over it. The
-    multipliers of the rows that are returned, with the second's divided by the size, are the shares that attain it.
+    (docs/theory.md, "Limits on shares".) Without a limit it is a level above all of v. With one it is a level above
+    their mean, and the excess over it. The multipliers of the rows that are returned, with the second's divided by the
+    size, are the shares that attain it.
     """
     own = np.arange(size)
     level = program.add_columns(1.0, 1)

@@ -1,4 +1,4 @@
-"""From multipliers to bounds for divergences other than Hellinger's, rounded outward (docs/theory.md, section 11).
+"""From multipliers to bounds for divergences other than Hellinger's, rounded outward (docs/theory.md, "Pieces").
 
 As in ``leaf_bounds``, any multipliers give a valid bound, and no rounding error can make it too small.
 """
@@ -18,9 +18,9 @@ VERTEX_ROUNDINGS = 12
 
 
 def _certified(divergence: Divergence, rho: Floats, lam: Floats, level: Floats, total: Floats) -> Floats:
-    """Return ``level + lam (rho - rest) + total`` rounded up; ``level`` and ``total`` are upper bounds already.
+    """Return ``level + lam (rho - o) + total`` rounded up; ``level`` and ``total`` are upper bounds already.
 
-    The ball is the larger one that allows for rounding in worst cases.
+    The offset o is that of the conjugate; the ball is the larger one that allows for rounding in worst cases.
     """
     rho = rho + LEEWAY * (1.0 + rho)
     ball = lam * (rho - divergence.conjugate_offset)
@@ -40,7 +40,7 @@ def moving_bound(
     Shapes: rho and lam (N,), vertices (N, m, C), w (N, S, C), centre and omega (N, C). With
     ``eta_sy(r) = w_sy - <r - centre, w_s>`` and ``v_s = <centre, w_s>``:
 
-        sigma_K(v) + lam (rho - rest) + max_j [ sum_i p_i E_i[ g(l - eta_i(r^j)) ] - <omega, r^j> ] + sigma_R(omega),
+        sigma_K(v) + lam (rho - o) + max_j [ sum_i p_i E_i[ g(l - eta_i(r^j)) ] - <omega, r^j> ] + sigma_R(omega),
 
     provided ``eta_i(r^j) >= c_i - lam f'(inf)``; else nothing is proved: infinity. Vertices are allowed to be off by a
     few roundings. ``counted`` are numbers (N, m, S, C), off by a few roundings too: by what the losses of a cell and
@@ -91,7 +91,7 @@ def single_bound(
 ) -> Floats:
     """Bound the loss over all Q in the ball, equal base rates or not, from any ``eta`` and ``lam``, shapes (N,).
 
-    eta + lam (rho - rest) + E_P[ g(l - eta) ],      provided eta >= c - lam f'(inf) for the largest ceiling c.
+    eta + lam (rho - o) + E_P[ g(l - eta) ],      provided eta >= c - lam f'(inf) for the largest ceiling c.
 
     ``less`` (N, S, C) is taken off all losses of a cell, and off its ceiling.
     """

@@ -1,4 +1,4 @@
-"""How two groups differ in their means, under a divergence other than Hellinger's (docs/metrics.md).
+"""How two groups differ in their means, under a divergence other than Hellinger's.
 
 The search is over pieces of the group shares: groups and labels have been exchanged. A leaf proves
 
@@ -6,7 +6,8 @@ The search is over pieces of the group shares: groups and labels have been excha
 
 for every Q in question whose group shares lie in its piece. Where a group can be emptied that is zero whatever t is. As
 base rates are equal, the group's mean may then be replaced by the largest that its label shares allow: one of the two
-means is *relaxed*, and what is left is the mean of one group; or both are.
+means is *relaxed*, and what is left is the mean of one group; or both are (docs/theory.md, "Means under other
+divergences").
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Branch and bound over the shares of the smaller side for a divergence other than Hellinger's.
 
 For these divergences the value at fixed label shares is not known to be concave in them, so the simplex of shares is
-cut into pieces under general shifting too, each with its own multipliers (docs/theory.md, section 11). The search may
+cut into pieces under general shifting too, each with its own multipliers (docs/theory.md, "Pieces"). The search may
 stop at any time: the largest bound of the leaves is valid.
 """
 

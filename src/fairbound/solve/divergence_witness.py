@@ -2,7 +2,7 @@
 
 Like ``witness``: shares and multipliers only suggest. Q's cell masses are products of shares (or, without
 equal base rates, anything), the worst distribution inside the cells is computed for them, and what is reported was
-measured with rounding against it (docs/theory.md, section 12).
+measured with rounding against it (docs/theory.md, "What is attained").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bounds for base rates that may differ, by weak duality, rounded outward.
+"""From multipliers to bounds of form F for the expected loss, rounded outward.
 
 A leaf is a piece of the group shares, the convex hull of k^1 .. k^m, with multipliers zeta (one per cell), base and nu
 (one per group), offset (one per label) and lam >= 0. With ``top_sy = base_s + offset_y``,
@@ -10,7 +10,7 @@ A leaf is a piece of the group shares, the convex hull of k^1 .. k^m, with multi
 for every Q in the ball with these base rates and with group shares in the piece and in K, provided
 ``zeta + k_s^j top_sy >= k_s^j ceiling`` at every vertex; offsets are for equal base rates. Where zeta and
 ``top - loss`` are both positive q is concave in k, and its tangent at ``centre_s > 0`` takes its place; elsewhere q is
-convex. (docs/theory.md, section 11.)
+convex. (docs/theory.md, "One leaf")
 """
 
 from __future__ import annotations

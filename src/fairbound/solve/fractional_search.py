@@ -1,8 +1,8 @@
 """The expected loss where base rates may differ: one leaf and, if that leaves a gap, pieces of the group shares.
 
-All leaves are of form F (docs/theory.md, "Base rates that may differ"). The first is the program of all shares at once;
-pieces have multipliers from one of their points. The search may stop at any time: the largest bound of the leaves is
-valid.
+All leaves are of form F (docs/theory.md, "Base rates that may differ"). The first is that of all shares at once; on a
+piece the same program with the shares in it is tried, then one that looks at its corners. The search may stop at any
+time: the largest bound of the leaves is valid.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 For a fixed share the question is one convex program (:mod:`fairbound.solve.means`). The shares are cut into intervals;
 on each the multipliers move linearly between those found at its ends, adjusted so that their level does not change, and
-the bound's error is of second order in the width (docs/metrics.md). Where base rates may differ a little, the share is
-the least that the part has in a group. The search may stop at any time: the largest bound of the intervals is valid.
+the bound's error is of second order in the width (docs/theory.md, "Means"). Where base rates may differ a little, the
+share is the least that the part has in a group. The search may stop at any time: the largest bound of the intervals is
+valid.
 """
 
 from __future__ import annotations

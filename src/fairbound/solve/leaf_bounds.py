@@ -1,7 +1,7 @@
-"""From multipliers to bounds by weak duality, rounded outward.
+"""From multipliers to bounds of form T in Hellinger balls, rounded outward.
 
-These two functions are all that the soundness of a certificate rests on: any multipliers give a valid bound, and
-no rounding error can make it too small. Multipliers are taken as the exact numbers that the floats are.
+Any multipliers give a valid bound, and no rounding error can make it too small. Multipliers are taken as the exact
+numbers that the floats are (docs/theory.md, "Rounding and leeway").
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def piece_bound(
 
     Shapes: vertices (N, m, C), w (N, S, C), centre and omega (N, C). ``level_mu`` and ``share_mu`` are multipliers
     >= 0 of the rows of K and of R. The formula stands in :mod:`fairbound.solve.pieces`
-    (docs/theory.md, section 4). Vertices are allowed to be off by a few roundings. Where a multiplier falls below
+    (docs/theory.md, "Pieces"). Vertices are allowed to be off by a few roundings. Where a multiplier falls below
     a ceiling nothing is proved: infinity. ``mixed`` base rates as in :class:`fairbound.solve.pieces.PieceSaddle`.
     """
     labels = problem.labels.size

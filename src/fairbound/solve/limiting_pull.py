@@ -4,7 +4,8 @@ For values ``u_j`` at the vertices k^j of a piece, and any omega,
 
     max over k in the piece and in K of the interpolated value  <=  max_j [ u_j - <omega, k^j> ] + sigma_K(omega),
 
-with equality for the best omega: a small linear program, solved here for many pieces at once.
+with equality for the best omega (docs/theory.md, "Limits on shares"): a small linear program, solved here for many
+pieces at once.
 """
 
 from __future__ import annotations

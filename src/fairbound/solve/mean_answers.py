@@ -1,4 +1,4 @@
-"""Answers about means given a group under divergences other than Hellinger's (docs/metrics.md).
+"""Answers about means given a group under divergences other than Hellinger's (docs/theory.md).
 
 The mean of one group, or of one of its cells, is found for both shifts. Under sensitive shifting a cell has one mean,
 so that every metric is a function of the label shares alone: an expected loss, of whatever group.

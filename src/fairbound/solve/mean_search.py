@@ -1,6 +1,7 @@
-"""Means over some cells, given them, under a divergence other than Hellinger's (docs/metrics.md).
+"""Means over some cells, given them, under a divergence other than Hellinger's.
 
-Two ways lead to a bound t of the mean over the cells A, a group's or one of its cells, and a leaf goes either.
+Two ways lead to a bound t of the mean over the cells A, a group's or one of its cells, and a leaf goes either
+(docs/theory.md, "Means under other divergences").
 
 *By losses.* ``E_Q[(l - t) 1_A] <= 0`` for every Q in question: a bound on an expected loss, at which t is one more
 variable. It needs a Q that cannot leave A without mass; where A can be emptied, zero is attained whatever t is.

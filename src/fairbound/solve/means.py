@@ -14,8 +14,8 @@ mean is over all labels, else ``u_s`` for the first part and ``k_s - u_s`` for t
                         parts ``x k_s <= u_s <= (x + e) k_s``, and any shares r within parts of several labels.
 
 It is convex in (theta, lam) and concave in (k, u, r), so that neither the ceilings have to agree, nor is a search
-needed (docs/metrics.md). Each atom's term is written as ``max over z of 2 lam sqrt(p) z - z^2 (theta - v) / w``: z^2 is
-the mass that the worst Q gives to it.
+needed (docs/theory.md, "Means"). Each atom's term is written as
+``max over z of 2 lam sqrt(p) z - z^2 (theta - v) / w``: z^2 is the mass that the worst Q gives to it.
 """
 
 from __future__ import annotations

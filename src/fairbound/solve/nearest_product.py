@@ -1,10 +1,11 @@
 """The nearest distribution with equal base rates in a divergence other than Hellinger's.
 
 Products ``k_s r_y`` are not a convex set, and for these divergences no closed form is known. For fixed label shares
-the best group shares are (docs/theory.md, section 12): with ``a_s = sum_y r_y log(r_y / p_sy)`` for Kullback-Leibler
-and ``a_s = log sum_y r_y^2 / p_sy`` for chi-squared they are proportional to ``exp(-a_s)``, cut off at the limits; for
-total variation each unit of a group's share goes where it adds least. What is left is a search over the label shares:
-on a grid for two labels, from many starts for more. The distance that is reported is that of the distribution found.
+the best group shares are (docs/theory.md, "How close is close enough"): with ``a_s = sum_y r_y log(r_y / p_sy)`` for
+Kullback-Leibler and ``a_s = log sum_y r_y^2 / p_sy`` for chi-squared they are proportional to ``exp(-a_s)``, cut off at
+the limits; for total variation each unit of a group's share goes where it adds least. What is left is a search over the
+label shares: on a grid for two labels, from many starts for more. The distance that is reported is that of the
+distribution found.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from fairbound.sampling.region import Region, Surrogate
 def oriented_surrogate(
     region: Region, population: Population, objective: Objective, confidence: float, shift: str
 ) -> Surrogate:
-    """Make the stand-in of a sample for an objective; regions of one's own need not know of subtracted cells."""
+    """Make the surrogate of a sample for an objective; regions of one's own need not know of subtracted cells."""
     subtracted = objective.sign(population.weight.shape) < 0
     if not subtracted.any():
         return region.surrogate(population, confidence, shift)

@@ -1,4 +1,4 @@
-"""The best bound over a piece of the label simplex, for unequal ceilings (docs/theory.md, section 4).
+"""Form T: the best bound over a piece of the label shares, in a Hellinger ball (docs/theory.md, "Pieces").
 
 A piece T is the convex hull of the label shares r^1 .. r^m. Multipliers that move with r,
 
@@ -45,7 +45,7 @@ class PieceSaddle:
 
     ``root`` (square roots of class probabilities) and ``loss`` have shape (S, C, J), ``ceiling`` (S, C); losses are
     in units of the largest ceiling. ``cap`` limits lam: it keeps the program bounded on pieces without any feasible
-    r, where it makes the bound very negative instead of minus infinity. A piece whose bound is below ``enough`` is left
+    r, where it makes the bound very negative instead of minus infinity. A piece whose bound is below ``cutoff`` is left
     as it is: it cannot hold the worst case.
 
     Base rates of a group may be ``mixed``: (1 - d) r and d q_s, with any q_s, so that the level of group s becomes

@@ -110,7 +110,7 @@ class Problem:
 
     @cached_property
     def one_convex_program(self) -> bool:
-        """Whether all ceilings agree, so that no search is needed (docs/theory.md, section 3)."""
+        """Whether all ceilings agree, so that no search is needed (docs/theory.md, "One leaf")."""
         return self.unseen and bool(np.all(self.ceiling == self.ceiling.flat[0]))
 
 

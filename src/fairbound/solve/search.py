@@ -1,7 +1,7 @@
-"""Unequal ceilings and sensitive shifting: branch and bound over the shares of the smaller side.
+"""The expected loss in a Hellinger ball, where one leaf leaves a gap: branch and bound with pieces of form T.
 
 The value for fixed label shares is not concave in them (the paper's Theorem 2 calls the problem convex; its objective
-is bilinear), so the simplex of shares is cut into pieces, each with its own multipliers (docs/theory.md, section 4).
+is bilinear), so the simplex of shares is cut into pieces, each with its own multipliers (docs/theory.md, "Pieces").
 All pieces of all radii are solved together. The search may stop at any time: the largest bound of the leaves is valid.
 """
 

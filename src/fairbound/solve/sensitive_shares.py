@@ -1,4 +1,4 @@
-"""Sensitive shifting for fixed label shares: one scalar equation (docs/theory.md, section 4).
+"""Sensitive shifting for fixed label shares: one scalar equation (docs/theory.md, "Pieces").
 
 With ``A_s = sum_y sqrt(p_sy r_y)`` and ``Ebar_s = sum_y r_y E_sy`` the worst loss at label shares r is
 

@@ -6,7 +6,7 @@ With a skew limit ``g`` the set is ``{m >= 0, sum m = 1, |m_i - m_j| <= g}``, th
     sigma(v) = max over m of <m, v> = min over t >= mean(v) of  t + g · sum_i max(v_i - t, 0),
 
 in which every ``t >= mean(v)`` gives an upper bound. Linear limits ``A m <= b`` bring a multiplier for each row, and
-every ``mu >= 0`` gives an upper bound: ``sigma(v - A^T mu) + <b, mu>`` (docs/theory.md, section 5).
+every ``mu >= 0`` gives an upper bound: ``sigma(v - A^T mu) + <b, mu>`` (docs/theory.md, "Limits on shares").
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A loss that is subtracted is the value ``-l``. Spreading losses with their mean kept raises the bound for either sign,
 since ``1 / (theta - v)`` is convex in the value; only the law of given mean and variance has its second atom at the
-other end, where the loss is 0 (docs/metrics.md).
+other end, where the loss is 0 (docs/theory.md, "Atoms").
 """
 
 from __future__ import annotations

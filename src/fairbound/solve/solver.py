@@ -123,7 +123,7 @@ class Solver:
         return "label" if groups.size >= labels.size else "group"
 
     def radii(self, rhos: Floats) -> Floats:
-        """Return the radii around what is known: larger ones around a stand-in."""
+        """Return the radii around what is known: larger ones around a surrogate."""
         return rhos if self.surrogate is None else np.maximum(self.surrogate.radius(rhos), self.nearest.distance)
 
     @property

@@ -1,9 +1,9 @@
 """The attained value: an explicit worst-case distribution, repaired and checked.
 
 Multipliers only suggest a distribution. What is reported as attained is the loss of a Q that was built in floating
-point, made to have equal base rates by construction (cell masses are products of shares), and shown to be inside
-the ball with the rounding against it (docs/theory.md, section 7). Only at the very radius of the nearest distribution
-with equal base rates, where nothing is left to mix in, that one is taken as inside to within its own rounding.
+point, made to have the base rates in question (for equal ones cell masses are products of shares), and shown to be
+inside the ball with the rounding against it (docs/theory.md, "What is attained"). Only at the very radius of the
+nearest distribution, where nothing is left to mix in, that one is taken as inside to within its own rounding.
 """
 
 from __future__ import annotations

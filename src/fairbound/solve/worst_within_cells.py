@@ -1,6 +1,6 @@
 """The worst distribution inside the cells when the masses of the cells are given, for each divergence.
 
-For fixed cell masses ``m`` the question is convex and small (docs/theory.md, section 12):
+For fixed cell masses ``m`` the question is convex and small (docs/theory.md, "What is attained"):
 
     max  sum l q    s.t.   sum over a cell of q = m_i,   D_f(Q || P) <= rho,
 

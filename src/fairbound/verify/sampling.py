@@ -1,6 +1,6 @@
 """Finite samples: the checker counts the rows anew and recomputes the confidence region from the counts.
 
-Standard library and python-flint only. Sections refer to docs/finite-samples.md.
+Standard library and python-flint only. Names of sections are those of docs/finite-samples.md.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ MOST_DRAWS = 20_000_000
 MOST_ROWS = 2**53
 
 #: How much the probability of rounding up is raised, so that float arithmetic does not lower it, or lowered where
-#: losses are subtracted: there random numbers, which are multiples of ``STEP``, have to be allowed for too (section 2).
+#: losses are subtracted: there random numbers, which are multiples of ``STEP``, have to be allowed for too.
 STEP = 2.0**-53
 RAISED, LOWERED = 1.0 + 8.0 * STEP, 1.0 - 8.0 * STEP
 
-#: The part of the error probability for the masses under sensitive shifting (section 5), and all of it.
+#: The part of the error probability for the masses under sensitive shifting, and all of it.
 MASS_PART, WHOLE = 1, 8
 
 #: Some cells: numbers of group and label.
@@ -69,7 +69,7 @@ class CheckedSurrogate:
 
 
 def least_affinity(affinity: arb, rho: float) -> arb:
-    """Return the affinity with a surrogate of everything within rho of P: angles add up (section 1)."""
+    """Return the affinity with a surrogate of everything within rho of P: angles add up ("Surrogates")."""
     near = 1 - arb(rho) ** 2
     sines = (1 - near) * (1 + near) * (1 - affinity) * (1 + affinity)
     return near * affinity - sines.max(arb(0)).sqrt()
@@ -136,7 +136,7 @@ def _checked_rows(population: Measured, question: Question) -> Losses:
 
 
 def _check_sphere(sample: _Sample) -> list[str]:
-    """Check sections 2 to 5."""
+    """Check rounding, the tree and its angles."""
     population, sampling, subtracted = sample.population, sample.sampling, sample.subtracted
     losses, counts, top = sampling.losses, sampling.counts, population.ceiling or 0.0
     if counts is None or losses is None:
@@ -183,7 +183,7 @@ def _values(ceiling: float, intervals: int) -> list[float]:
 def recount(
     known: Losses, top: float, loss_name: str, losses: list[float], seed: int | None, subtracted: Cells = frozenset()
 ) -> list[list[list[int]]]:
-    """Count the rows by cell and rounded loss: every row anew, in an order that the rows alone decide (section 2)."""
+    """Count the rows by cell and rounded loss: every row anew, in an order that the rows alone decide."""
     many = loss_name not in TWO_VALUED
     edges = _edges(top, _bins_for(sum(map(len, known.cells)))) if many else [0.0, 0.0, top]
     cells: dict[tuple[int, int], dict[int, int]] = {}
@@ -235,7 +235,7 @@ def _edges(top: float, bins: int) -> list[float]:
 
 
 def _bin(edges: list[float], low: float, high: float, share: float) -> int:
-    """Return the number of the fixed bin that a loss, or a bin of the document, lies in (section 2).
+    """Return the number of the fixed bin that a loss, or a bin of the document, lies in ("Rounding losses").
 
     A loss on an edge lies in the bin above it, the ceiling in the last one: also if the document has it at the upper
     end of the bin below. What is a bin must be one of the fixed ones: if those who have seen the rows could choose
@@ -301,7 +301,7 @@ def _check_affinity(claimed: float, proved: arb) -> None:
 
 
 def _check_hoeffding(sample: _Sample) -> list[str]:
-    """Check section 6; where losses are subtracted, for the mirrored ones, whose variance is the same."""
+    """Check the paper's intervals; where losses are subtracted, for the mirrored ones, whose variance is the same."""
     population, known, subtracted = sample.population, sample.sampling.knowledge, sample.subtracted
     top = arb(population.ceiling or 0.0)
     only_means = sample.shift == "sensitive" or population.loss in TWO_VALUED

@@ -1,6 +1,6 @@
 """The region "sphere" in ball arithmetic: how near to the sample P is, and what its mean losses are at most.
 
-Written from the formulas of docs/finite-samples.md, to which sections refer; standard library and python-flint only.
+Written from the formulas of docs/finite-samples.md; standard library and python-flint only.
 Floats only choose multipliers, shares and roots: every choice is valid, and what it proves is evaluated in balls.
 """
 
@@ -14,11 +14,11 @@ from itertools import accumulate
 
 from flint import arb, fmpq
 
-#: Into how many slabs the budget is cut, and which multiples of a usual step the multiplier mu is tried at (section 4).
+#: Into how many slabs the budget is cut, and which multiples of a usual step the multiplier mu is tried at.
 SLABS = 32
 STEPS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
 
-#: Up to this many rows in a cell exact binomial tails are evaluated, beyond it their bound by divergences (section 5).
+#: Up to this many rows in a cell exact binomial tails are evaluated, beyond it their bound by divergences.
 EXACT_ROWS = 20_000
 
 #: How much is added to a root that was found in floats, relative, at the first attempt to prove it.
@@ -40,7 +40,7 @@ def certain_root(root: float, holds: Callable[[arb], bool]) -> arb | None:
 
 
 def tail(x: arb, two_sided: int, one_sided: int) -> arb:
-    """Return the probability that the sum of all costs exceeds x at most (section 3).
+    """Return the probability that the sum of all costs exceeds x at most.
 
     From ``Q(0) = 0`` and ``Q(1/2) = erfc(sqrt x)``, ``Q(s + 1) = Q(s) + x^s e^-x / Gamma(s + 1)`` leads to all orders.
     """
@@ -110,18 +110,18 @@ class Node:
 
     @cached_property
     def corrected(self) -> arb:
-        """The share c after one more hit (section 3)."""
+        """The share c after one more hit."""
         return arb(fmpq(min(self.hits + 1, self.rows), self.rows))
 
     @cached_property
     def beta(self) -> arb:
-        """The offset of section 4, which no cost is charged for."""
+        """The offset beta, which no cost is charged for."""
         if self.hits == self.rows:
             return arb(0)
         return (arb(self.rows) / 2).sqrt() * (angle(self.corrected) - angle(arb(fmpq(self.hits, self.rows))))
 
     def kappa(self, x: arb) -> arb:
-        """Return the slope of section 4 for costs up to x."""
+        """Return the slope kappa for costs up to x."""
         c = self.corrected
         if 2 * (self.hits + 1) >= self.rows:
             return arb(4)
@@ -156,7 +156,7 @@ def _excess_at(c: float, cost: float) -> float | None:
 def shared(x: arb, nodes: Sequence[tuple[arb, arb, arb]]) -> arb:
     """Bound ``sum W (sqrt(y / kappa) + beta)^2`` over costs y that add up to x, for nodes (W, kappa, beta).
 
-    The multiplier of section 4 is the best of a few.
+    The multiplier mu is the best of a few.
     """
     numbers = [(float(w.mid()), float((w / kappa).mid()), float((w * beta**2).mid())) for w, kappa, beta in nodes]
     least = max(ratio for _, ratio, _ in numbers)
@@ -178,7 +178,7 @@ def shared(x: arb, nodes: Sequence[tuple[arb, arb, arb]]) -> arb:
 
 @dataclass(frozen=True)
 class MassTree:
-    """The list of cells, halved again and again (section 3).
+    """The list of cells, halved again and again.
 
     Attributes
     ----------
@@ -221,7 +221,7 @@ class MassTree:
 
 
 def growth(way: Sequence[Node], x: arb) -> arb:
-    """Return W, the root of how much larger the true mass at the end of a way can be at cost x (section 4)."""
+    """Return W, the root of how much larger the true mass at the end of a way can be at cost x."""
     steps = [node for node in way if 0 < node.hits < node.rows]  # where all went this way, the true share is not larger
     if not steps:
         return arb(1)
@@ -245,13 +245,13 @@ def _inside(counts: Sequence[int]) -> list[Node]:
 
 
 def affinity_of_masses(masses: Sequence[int], error: arb) -> arb:
-    """Return the affinity of the masses that is missed with probability at most ``error`` (section 5)."""
+    """Return the affinity of the masses that is missed with probability at most ``error``."""
     x = budget(error, len(masses) - 1, 0)
     return 1 - MassTree.of(masses).missing(x) / sum(masses)
 
 
 def affinity_of_classes(counts: Sequence[Sequence[int]], error: arb) -> arb:
-    """Return the affinity of all classes that is missed with probability at most ``error`` (section 4)."""
+    """Return the affinity of all classes that is missed with probability at most ``error``."""
     masses = [sum(cell) for cell in counts]
     tree = MassTree.of(masses)
     inside = [_inside(cell) for cell in counts]
@@ -268,7 +268,7 @@ def affinity_of_classes(counts: Sequence[Sequence[int]], error: arb) -> arb:
 
 
 def error_of_each(error: arb, cells: int) -> arb:
-    """Divide an error probability among independent statements (section 5)."""
+    """Divide an error probability among independent statements."""
     return 1 - ((1 - error).log() / cells).exp()
 
 
@@ -291,7 +291,7 @@ def is_upper_limit(mean: float, counts: Sequence[int], losses: Sequence[float], 
 
 
 def _is_upper_share(share: arb, node: Node, error: arb, x: arb) -> bool:
-    """Whether so few hits have probability at most ``error`` if the true share is ``share`` (section 5)."""
+    """Whether so few hits have probability at most ``error`` if the true share is ``share``."""
     if node.hits + 1 < node.rows and share > node.corrected and node.rows * divergence(node.corrected, share) >= x:
         return True
     if node.hits == node.rows or node.rows > EXACT_ROWS:
