@@ -113,6 +113,27 @@ def claim_the_worst(document: Document) -> None:
 # Every kind of question
 
 
+@pytest.mark.parametrize(
+    ("name", "form", "axis", "several", "omega"),
+    [
+        ("sensitive, intervals", "T", "label", True, False),
+        ("several pieces, near base rates", "T", "label", True, False),
+        ("pieces with limits", "T", "label", True, True),
+        ("general, intervals", "F", "label", False, False),
+        ("one leaf with limits", "F", "label", False, True),
+        ("limits, groups searched", "F", "group", False, False),
+        ("several pieces of three labels, near base rates", "F", "group", True, True),
+    ],
+)
+def test_losses_are_proved_in_all_ways(name: str, form: str, axis: str, several: bool, omega: bool) -> None:
+    """What is forged below are leaves of both forms and on both sides, of one piece and of several."""
+    (proof,) = proofs(honest(name))
+    assert {leaf["form"] for leaf in proof["leaves"]} == {form}
+    assert proof["axis"] == axis
+    assert (len(proof["leaves"]) > 1) == several
+    assert any(any(leaf["omega"]) for leaf in proof["leaves"]) == omega
+
+
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_honest_documents_are_proved(name: str) -> None:
     assert verify(text(name)).valid

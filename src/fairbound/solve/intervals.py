@@ -48,6 +48,9 @@ STEADY = 50.0
 #: Intervals are not cut any more below this width.
 SMALLEST = 2.0**-40
 
+#: Where limits leave no more choice than this there is one interval.
+ONE_SHARE = 1e-9
+
 #: How far from the ends of what limits on labels allow programs are solved, as a part of that range: at the ends some
 #: of the limits leave no room. How far beyond them shares are ruled out, and how clearly, in units of the values.
 ASIDE, BEYOND, FORCE = 1e-7, 1e-9, 10.0
@@ -139,6 +142,8 @@ class IntervalSearch:
     def run(self) -> list[Answer]:
         """Cut until every gap is closed or the budget is used up."""
         nodes = self._start()
+        if self.range.inner[1] - self.range.inner[0] <= ONE_SHARE:
+            nodes = nodes.take(np.isin(nodes.share, self.range.inner) | ~self._inside(nodes.share))
         pairs = np.flatnonzero(np.diff(nodes.job) == 0)
         intervals, leaves = self._between(nodes, np.stack([pairs, pairs + 1], axis=1))
         while True:
@@ -156,6 +161,11 @@ class IntervalSearch:
             kept = np.ones(len(intervals), dtype=bool)
             kept[open_] = False
             intervals, leaves = intervals.take(kept).joined(new), leaves.take(kept).joined(made)
+
+    def _inside(self, share: Floats) -> Booleans:
+        """Tell which shares lie between the ends of what limits allow."""
+        low, high = self.range.inner
+        return (share >= low) & (share <= high)
 
     def _reach(self) -> Floats:
         """Return how much affinity the ball leaves to spare at the nearest distribution."""
@@ -369,7 +379,7 @@ class IntervalSearch:
         yield partial(self._plain, nodes)
         if self.limited:
             yield partial(self._plain_within, nodes)
-        if self.batch.rates.tolerance > 0.0:
+        if self.batch.rates.tolerance > 0.0 or self.batch.problems[0].labels.size == 2:
             for much in SIZES:
                 yield partial(self._excluding, nodes, much)
 
