@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
 from collections.abc import Callable, Hashable
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
+from fairbound.cli.engines import shown
 from fairbound.cli.output import ProblemError, progress, unreadable
 from fairbound.cli.tables import expanded, label_of, open_tables, read_tallies
 from fairbound.cli.words import COLUMNS, COUNTED
@@ -171,17 +171,13 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     text.add_argument("--encoding", default="utf-8", metavar="NAME", help="of the text (default: %(default)s)")
 
 
-#: What stands before the password in an address.
-_PASSWORD = re.compile(r"(://[^:/@]*):[^@/]*@")
-
-
 class Files(argparse.Action):
     """Keep all files, and what to call them in a line: without passwords."""
 
     def __call__(self, parser: object, namespace: argparse.Namespace, values: Any, option: object = None) -> None:
         """Set ``files`` and ``file``."""
         namespace.files = list(values)
-        first = _PASSWORD.sub(r"\1:***@", values[0])
+        first = shown(values[0])
         namespace.file = first if len(values) == 1 else f"{first} and {len(values) - 1} more"
 
 
