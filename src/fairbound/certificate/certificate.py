@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fairbound.certificate.assumptions import assumptions_of
 from fairbound.certificate.between import ProvedCurve
+from fairbound.certificate.cautions import cautions_of
 from fairbound.certificate.continuous import proved_at
 from fairbound.certificate.document import (
     digest,
@@ -306,6 +307,7 @@ class Certificate:
     def _repr_html_(self) -> str:
         """Show the certificate in a notebook: the claim, the worst case, and what it rests on."""
         digits = Digits(6)
+        careful = [str(caution) for caution in cautions_of(self.population, [self])]
         bound, attained = self.texts(digits)
         claim = f"The {self.said.subject} is {self.side} {bound}"
         every = f"in every {self.distributions} within {self.distance_words} {radius_down(self.rho)} of"
@@ -323,6 +325,7 @@ class Certificate:
                 html_paragraph(claim, strong=True),
                 html_paragraph(where),
                 html_table(*change_rows(self.population, self.witness.mass)),
+                *([html_details("Be careful", careful)] if careful else []),
                 html_details("What this rests on", self.assumptions),
             ]
         )

@@ -101,7 +101,7 @@ class Comparison:
 
     @cached_property
     def _curves(self) -> tuple[ProvedCurve, ProvedCurve]:
-        old, new = (ProvedCurve(one.document, one.verification) for one in (self.old, self.new))
+        old, new = (ProvedCurve(one.document, one.verification, number=one.number) for one in (self.old, self.new))
         return old, new
 
     @cached_property

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.curve import CertificateCurve
+from fairbound.certificate.evidence import Evidence
 from fairbound.errors import InputError, given
 from fairbound.reporting.attachment import Attachment, attach
 from fairbound.reporting.checked import CheckView, refusals
@@ -26,7 +27,7 @@ SCRIPTS = ("report.js",)
 #: What two models are called if nobody names them.
 NAMES = ("the older model", "the newer model")
 
-Source = Certificate | CertificateCurve | str | bytes
+Source = Certificate | CertificateCurve | Evidence | str | bytes
 
 
 class Report(str):
@@ -66,7 +67,7 @@ def report(
     Parameters
     ----------
     source
-        A certificate, a curve, or a JSON document of either.
+        A certificate, a curve, evidence of several questions, or a JSON document of these.
     against
         The same of an older model: the page then begins with what is better and what is worse, and draws both curves
         in one picture.
@@ -96,7 +97,7 @@ def render(
     names: tuple[str, str] = NAMES,
 ) -> Report:
     """Return the page about a document that was examined, perhaps against an older one."""
-    questions = [QuestionView(findings)]
+    questions = [QuestionView(one) for one in findings.every]
     first = questions[0]
     common, own = shared_sentences(questions)
     comparisons = [] if older is None else [Comparison(older, findings, names)]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from fairbound.arithmetic.arrays import Booleans, Floats
+from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.between import ProvedCurve
+from fairbound.certificate.cautions import Caution, cautions_of
 from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.continuous import bound_line, bound_steps
-from fairbound.certificate.curve import CertificateCurve, read_result
+from fairbound.certificate.curve import CertificateCurve
+from fairbound.certificate.evidence import Evidence, Gate
 from fairbound.data.population import Population, without_variance
+from fairbound.data.provenance import Provenance
 from fairbound.errors import InputError, argument
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.solve.base_rates import BaseRates
@@ -25,21 +28,22 @@ from fairbound.solve.signed_values import objective_problem
 from fairbound.verify.verdict import Verification, verify
 from fairbound.wording.digits import radius_down
 
-#: Cells with fewer rows are named: their share and their mean loss rest on little.
-FEW_ROWS = 30
-
 #: A stated distance may differ from ours by this much.
 DISTANCE_ACCURACY = 1e-6
 
 
 @dataclass(frozen=True)
 class Findings:
-    """A document and what is known of it.
+    """A question of a document, and what is known of it.
 
     Attributes
     ----------
     document
         The text that was checked, to the byte.
+    number
+        The number of the question.
+    evidence
+        All questions of the document, with gates and cautions.
     curve
         Whether it holds several radii.
     certificates
@@ -50,18 +54,42 @@ class Findings:
         Distance to the nearest distribution in question, computed anew from the statistics; of a sample, the
         smallest radius at which something remains to certify.
     verification
-        What the checker says.
+        What the checker says of the whole document.
     doubts
         Sentences about what the document states, the checker does not check, and we find otherwise.
     """
 
     document: bytes
+    number: int
+    evidence: Evidence
     curve: bool
     certificates: tuple[Certificate, ...]
     infeasible: tuple[float, ...]
     distance: float
     verification: Verification
     doubts: tuple[str, ...]
+    others: tuple[Findings, ...] = ()
+
+    @property
+    def every(self) -> tuple[Findings, ...]:
+        """The questions of the document."""
+        return (self, *self.others)
+
+    @property
+    def gate(self) -> Gate | None:
+        """The threshold of the question, if there is one; of a document that is not proved it is not passed."""
+        threshold = self.evidence.thresholds[self.number]
+        return None if threshold is None else Gate(self.evidence.curves[self.number], threshold)
+
+    @property
+    def cautions(self) -> list[Caution]:
+        """What is to be said of the data, and of this question."""
+        return cautions_of(self.population, self.certificates)
+
+    @property
+    def provenance(self) -> Provenance:
+        """What the document says of data and model."""
+        return self.population.provenance
 
     @cached_property
     def bound_line(self) -> tuple[Floats, Floats]:
@@ -69,7 +97,7 @@ class Findings:
         rho, bound = (np.array([getattr(c, key) for c in self.certificates]) for key in ("rho", "bound"))
         if not self.verification.valid:
             return bound_steps(rho, bound, self.distance, lower=self.question.lower)
-        return bound_line(ProvedCurve(self.document, self.verification), rho, self.distance)
+        return bound_line(ProvedCurve(self.document, self.verification, number=self.number), rho, self.distance)
 
     @property
     def population(self) -> Population:
@@ -88,23 +116,27 @@ class Findings:
 
 
 def examine(source: object) -> Findings:
-    """Read and check a certificate, a curve, or a JSON document of either."""
-    if isinstance(source, Certificate | CertificateCurve):
+    """Read and check a certificate, a curve, evidence, or a JSON document of these; the first question leads."""
+    if isinstance(source, Certificate | CertificateCurve | Evidence):
         source = source.to_json()
     if not isinstance(source, str | bytes):
         message = (
-            f"{argument('source')} must be a certificate, a curve or a document as to_json() writes it, not "
+            f"{argument('source')} must be a certificate, a curve, evidence or a document as to_json() writes it, not "
             f"{type(source).__name__}"
         )
         raise InputError(message)
     document = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
-    whole = read_result(document)
-    curve = isinstance(whole, CertificateCurve)
-    if isinstance(whole, CertificateCurve):
-        certificates = tuple(sorted(whole, key=lambda c: c.rho))
-        infeasible = tuple(sorted(float(rho) for rho in whole.rho[~whole.feasible]))
-    else:
-        certificates, infeasible = (whole,), ()
+    evidence, verification = Evidence.from_json(document), verify(document)
+    first, *others = (_findings(document, evidence, verification, number) for number in range(len(evidence)))
+    return replace(first, others=tuple(others))
+
+
+def _findings(document: bytes, evidence: Evidence, verification: Verification, number: int) -> Findings:
+    """Return what is known of one question of a document."""
+    whole = evidence.curves[number]
+    curve = not np.isnan(whole.distance)
+    certificates = tuple(sorted(whole, key=lambda c: c.rho))
+    infeasible = tuple(sorted(float(rho) for rho in whole.rho[~whole.feasible]))
     distance = least_radius(certificates[0])
     doubts = [
         f"The document calls rho = {radius_down(rho)} infeasible, but there is something to certify from "
@@ -112,12 +144,12 @@ def examine(source: object) -> Findings:
         for rho in infeasible
         if rho > distance + DISTANCE_ACCURACY
     ]
-    if isinstance(whole, CertificateCurve) and abs(whole.distance - distance) > DISTANCE_ACCURACY:
+    if curve and abs(whole.distance - distance) > DISTANCE_ACCURACY:
         doubts.append(
             f"The document states {whole.distance:.6f} as the smallest distance at which there is something to "
             f"certify; from its own statistics it is {distance:.6f}, the number shown on this page."
         )
-    return Findings(document, curve, certificates, infeasible, distance, verify(document), tuple(doubts))
+    return Findings(document, number, evidence, curve, certificates, infeasible, distance, verification, tuple(doubts))
 
 
 def least_radius(c: Certificate) -> float:
@@ -135,20 +167,6 @@ def least_radius(c: Certificate) -> float:
         rates = BaseRates(groups.size, labels, c.condition.largest_difference)
         near = nearest_rates(mass, groups, rates).distance
     return near if c.surrogate is None else c.surrogate.least_radius(near)
-
-
-def counts_rows(population: Population) -> bool:
-    """Tell whether the weights of the cells are numbers of rows."""
-    weight = population.weight
-    whole = bool(np.all(weight == np.round(weight)))
-    return population.rows is not None and whole and float(weight.sum()) == population.rows
-
-
-def few_rows(population: Population) -> Booleans:
-    """Return which cells have some rows, but few; none if rows were not counted."""
-    if not counts_rows(population):
-        return np.zeros(population.weight.shape, dtype=bool)
-    return (population.weight > 0) & (population.weight < FEW_ROWS)
 
 
 def worst_losses(certificates: tuple[Certificate, ...]) -> list[Floats] | None:
