@@ -21,6 +21,7 @@ PARTS = {
     "clarabel": "benchmarks.versus_clarabel",
     "sampling": "benchmarks.sampling",
     "frames": "benchmarks.frames",
+    "engines": "benchmarks.engines",
     "metrics": "benchmarks.metrics",
     "hostile": "benchmarks.hostile",
     "before": "benchmarks.versus_before",

@@ -36,7 +36,7 @@ def run(quick: bool) -> None:
     rows = 2_000_000 if quick else 50_000_000
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.parquet"
-        _write(file, rows)
+        write(file, rows)
         table = Table(
             f"{rows:,} rows of Parquet ({file.stat().st_size / 1e6:.0f} MB), read lazily",
             [("columns", 18), ("engine", 8), *MEASURED, ("peer", 30), *MEASURED, ("ratio", 6), ("CPU", 6)],
@@ -77,7 +77,7 @@ def _side_by_side(file: Path, engine: str, case: str, peer: str) -> tuple[dict[s
     return best[0], best[1]
 
 
-def _write(file: Path, rows: int) -> None:
+def write(file: Path, rows: int) -> None:
     """Write a table with text, probabilities, losses and weights."""
     import duckdb  # noqa: PLC0415 (only this part needs it)
 

@@ -11,8 +11,18 @@ author = "The fairbound developers"
 copyright = author  # noqa: A001 (the name that Sphinx reads)
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["README.md"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+exclude_patterns = ["README.md", "**.ipynb_checkpoints"]
+
+# The tutorial is a notebook without outputs: it is run whenever the pages are made, and an error in it ends that.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+
+# What is copied from an example is what one types.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 # Pages are Markdown. Headings get anchors, so that pages can point at each other's sections.
 myst_heading_anchors = 4

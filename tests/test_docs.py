@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -74,6 +75,23 @@ def pages(site: Path) -> dict[Path, Page]:
 def test_every_page_is_there(pages: dict[Path, Page], site: Path) -> None:
     for source in PAGES:
         assert (site / source.relative_to(ROOT / "docs")).with_suffix(".html") in pages
+
+
+def test_the_tutorial_was_run(site: Path) -> None:
+    """Its outputs, pictures and page are there, made now: the notebook itself holds none."""
+    notebook = json.loads((ROOT / "docs" / "tutorial.ipynb").read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
+    page = (site / "tutorial.html").read_text(encoding="utf-8")
+    assert page.count('class="cell_output') == len(cells)
+    assert page.count("<img") >= 2
+    assert "The claim is proved" in page
+    assert "<iframe srcdoc=" in page
+    assert "Traceback" not in page
+
+
+def test_examples_can_be_copied(site: Path) -> None:
+    assert (site / "_static" / "copybutton.js").is_file()
 
 
 def test_internal_links_resolve(pages: dict[Path, Page]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fairbound import Population, certify, certify_curve
+from fairbound import Population, certify, certify_curve, nearest_fair, report, verify
 from fairbound.wording.digits import Digits
 
 HOSTILE = ['<script>alert("1")</script>', '"onload=alert(1)', "a&b <i>", "'", "\ud800", "\x00null"]
@@ -39,6 +40,15 @@ class Page(HTMLParser):
         self.texts.append(data)
 
 
+class Frame(Page):
+    """A page that holds another one."""
+
+    @property
+    def source(self) -> str | None:
+        """The page inside."""
+        return dict(self.attributes)["srcdoc"]
+
+
 def population(names: list[str]) -> Population:
     rng = np.random.default_rng(0)
     return Population.from_losses(
@@ -53,7 +63,8 @@ def test_names_of_strangers_are_shown_and_not_obeyed() -> None:
     given = population(HOSTILE)
     curve = certify_curve(given, [0.0, 0.5, 0.6])
     certificate = next(iter(curve))
-    for shown in (given, certificate, curve):
+    nearest = nearest_fair(given)
+    for shown in (given, certificate, curve, certificate.witness, nearest, verify(certificate.to_json())):
         page = Page(shown._repr_html_())
         assert set(page.tags) <= ALLOWED
         assert not page.attributes
@@ -62,6 +73,34 @@ def test_names_of_strangers_are_shown_and_not_obeyed() -> None:
     for name in HOSTILE[:4]:
         assert name in texts
         assert any(text.startswith(f"{name} / ") for text in texts)
+
+
+def test_nothing_prints_raw_arrays() -> None:
+    given = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]], groups=["m", "f"])
+    certificate = certify(given, 0.2)
+    nearest, checked = nearest_fair(given), verify(certificate.to_json())
+    for shown in (nearest, certificate.witness):
+        assert "array" not in repr(shown)
+        texts = Page(shown._repr_html_()).texts
+        assert texts[1:5] == ["group", "label", "share", "base rate"]
+        assert texts[5:9] == ["m", "0", f"{shown.mass[0, 0]:.4f}", f"{shown.mass[0, 0] / shown.mass[0].sum():.4f}"]
+    assert f"{nearest.distance:.6f}" in Page(nearest._repr_html_()).texts[0]
+    assert Page(checked._repr_html_()).texts[0] == "The claim is proved"
+    assert set(checked.checks) <= set(Page(checked._repr_html_()).texts)
+    refused = verify(certificate.to_json().replace('"bound": 0.', '"bound": 0.0'))
+    assert Page(refused._repr_html_()).texts[0] == "Not proved"
+    assert set(refused.reasons) <= set(Page(refused._repr_html_()).texts)
+
+
+def test_a_report_shows_itself_and_can_be_saved(tmp_path: Path) -> None:
+    given = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+    page = report(certify(given, 0.2), title='"><script>alert(1)</script>')
+    frame = Frame(page._repr_html_())
+    assert frame.tags == ["iframe"]  # nothing gets out of it
+    assert frame.source == page
+    assert "allow-same-origin" not in page._repr_html_().split('sandbox="')[1].split('"')[0]
+    assert page.save(tmp_path / "r.html").read_text(encoding="utf-8") == page
+    assert repr(page).startswith("Report(")
 
 
 def test_what_a_population_shows() -> None:

@@ -188,6 +188,4 @@ def test_without_matplotlib_the_cure_is_named() -> None:
         "except ImportError as error:\n    print(error.name, error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (
-        done.stdout.strip() == "matplotlib plots need matplotlib, which is not installed; pip install 'fairbound[plot]'"
-    )
+    assert done.stdout.strip() == "matplotlib plots need matplotlib, which is not installed; pip install matplotlib"

@@ -191,8 +191,8 @@ def test_messages_where_no_library_is_there(
     (tmp_path / "delta" / "_delta_log").mkdir(parents=True)
     only(monkeypatch)
     for name, needs in {
-        str(tmp_path / "rows.parquet"): "Parquet needs Polars or DuckDB or PyArrow; pip install 'fairbound[files]'",
-        str(tmp_path / "rows.arrow"): "Arrow needs Polars or PyArrow; pip install 'fairbound[files]'",
+        str(tmp_path / "rows.parquet"): "Parquet needs Polars or DuckDB or PyArrow; pip install polars",
+        str(tmp_path / "rows.arrow"): "Arrow needs Polars or PyArrow; pip install polars",
         str(tmp_path / "delta"): "Delta needs Polars; pip install",
         "s3://bucket/rows.parquet": "Parquet needs Polars",
         "s3://bucket/rows.csv": "CSV in a store needs Polars",

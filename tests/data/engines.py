@@ -142,6 +142,12 @@ SLOW_COUNTING: dict[str, Opener] = {"sqlframe": sqlframe}
 SLOW_SENDING: dict[str, Opener] = {"ray": ray}
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 @contextmanager
 def postgres_server() -> Iterator[int]:
     """Start a PostgreSQL of Debian's on loopback, with a cluster of its own, and return its port."""
@@ -151,9 +157,7 @@ def postgres_server() -> Iterator[int]:
     programs = folders[-1].parent
     # The server refuses to be run by root, and others may not enter the folders of the tests.
     user = "postgres" if os.getuid() == 0 else None
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     folder = Path(tempfile.mkdtemp(prefix="fairbound-postgres-"))
     try:
         if user is not None:
@@ -197,3 +201,60 @@ def postgres_table(frame: pd.DataFrame, connection: Any) -> Any:
         cursor.execute(f"ANALYZE {name}")
     connection.con.commit()
     return connection.table(name)
+
+
+def need_java() -> None:
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("PySpark needs Java, which is not installed")
+
+
+@contextmanager
+def spark_session(folder: Path, master: str = "local[2]") -> Iterator[Any]:
+    """Start Spark, on loopback only."""
+    sql = pytest.importorskip("pyspark.sql", reason="PySpark is not installed")
+    need_java()
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.executor.memory": "1g",
+        "spark.log.level": "ERROR",
+    }
+    builder = sql.SparkSession.builder.master(master).appName("fairbound")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def spark_cluster(folder: Path, workers: int) -> Iterator[str]:
+    """Start a standalone cluster on loopback, of processes of their own, and return its address."""
+    pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed")
+    need_java()
+    home = Path(pyspark.__file__).parent
+    environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    address = f"spark://127.0.0.1:{free_port()}"
+    deploy, here = "org.apache.spark.deploy", ["--host", "127.0.0.1", "--webui-port", "0"]
+    size = ["--cores", "1", "--memory", "1500M", "--work-dir", str(folder / "work")]
+    commands = [
+        [f"{deploy}.master.Master", *here, "--port", address.rpartition(":")[2]],
+        *([f"{deploy}.worker.Worker", *here, *size, address] for _ in range(workers)),
+    ]
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        for command in commands:
+            with (folder / f"log{len(running)}").open("wb") as log:
+                program = [str(home / "bin" / "spark-class"), *command]
+                running.append(subprocess.Popen(program, env=environment, stdout=log, stderr=log))
+        yield address
+    finally:
+        for process in reversed(running):
+            process.terminate()
+            process.wait()

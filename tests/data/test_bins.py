@@ -78,7 +78,7 @@ def test_a_sample_of_many_cells_is_proved_and_finer_bins_are_refused() -> None:
     document = json.loads(certify(population, 0.5, shift="sensitive", confidence=0.9).to_json())
     found = verify(document, patient=True)
     assert found.valid, found.reasons
-    cell = document["population"]["knowledge"]["cells"][0][0]
+    cell = document["population"]["measures"][0]["knowledge"]["cells"][0][0]
     wide = next(place for place, (low, high, _, _) in enumerate(cell) if low < high)
     cell[wide][1] = 0.5 * (cell[wide][0] + cell[wide][1])
     reasons = verify(mended(document), patient=True).reasons

@@ -31,7 +31,7 @@ MIXED = [[0.02, 0.1], [0.02, 0.6]]
 
 
 def compared(old: CertificateCurve, new: CertificateCurve) -> Comparison:
-    return Comparison(examine(old), examine(new), ("may", "june"))
+    return Comparison(examine(old).questions[0], examine(new).questions[0], ("may", "june"))
 
 
 def test_every_row_is_proved_of_both_and_the_outcome_follows() -> None:

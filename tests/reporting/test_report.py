@@ -26,10 +26,10 @@ from fairbound import (
     verify,
 )
 from fairbound.cli import main
-from fairbound.reporting.amounts import Amounts
 from fairbound.reporting.checked import refusals
 from fairbound.reporting.report_data import examine
 from fairbound.verify.strict import MalformedError
+from fairbound.wording.amounts import Amounts
 from fairbound.wording.digits import Digits, gap_up, radius_down, signed
 from fairbound.wording.names import short_name
 from tests.by_hand import only
@@ -46,6 +46,7 @@ class Page(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.blocks: dict[str, str] = {}
         self.bdi: list[str] = []
+        self.scripts: list[str] = []
         self.words = ""
         self._open: list[str] = []
         self._block = ""
@@ -61,6 +62,8 @@ class Page(HTMLParser):
         self._block = str(dict(attrs).get("id") or dict(attrs).get("type") or tag)
         if tag == "bdi":
             self.bdi.append("")
+        if self._block == "script":
+            self.scripts.append("")
 
     def handle_endtag(self, tag: str) -> None:
         assert self._open.pop() == tag
@@ -68,6 +71,8 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._open and self._open[-1] in {"script", "style"}:
             self.blocks[self._block] = self.blocks.get(self._block, "") + data
+            if self._block == "script":
+                self.scripts[-1] += data
             return
         if self._open and self._open[-1] == "bdi":
             self.bdi[-1] += data
@@ -310,7 +315,7 @@ def test_no_name_gets_out_of_its_place() -> None:
     text = report(nasty_curve(), title=NASTY[0], excluded={NASTY[3]: 2})
     page = Page(text)
     tags = [tag for tag, _ in page.elements]
-    assert tags.count("script") == 3  # the page's data, the certificate, our own script
+    assert tags.count("script") == 5  # the page's data, the certificate, the second checker, our own two scripts
     assert not {"img", "iframe", "object", "embed", "form", "b", "i"} & set(tags)
     assert not [key for _, found in page.elements for key in found if key.startswith("on") or key == "style"]
     assert {short_name(name) for name in NASTY} <= set(page.bdi)
@@ -330,7 +335,7 @@ def test_texts_of_the_document_are_escaped_too(curve: CertificateCurve) -> None:
     document = json.loads(curve.to_json())
     document["producer"] = document["population"]["measures"][0]["loss"] = '"><script>alert(1)</script>'
     page = Page(report(json.dumps(document)))
-    assert [tag for tag, _ in page.elements].count("script") == 3
+    assert [tag for tag, _ in page.elements].count("script") == 5
 
 
 def test_no_text_of_the_document_turns_the_numbers_around(curve: CertificateCurve) -> None:
@@ -347,9 +352,11 @@ def test_the_policy_admits_our_own_script_and_style_alone(page: Page) -> None:
     assert policy is not None
     assert policy.startswith("default-src 'none';")
     rules = dict(part.split(" ", 1) for part in policy.split("; "))
-    for tag, rule in (("script", "script-src"), ("style", "style-src")):
-        digest = base64.b64encode(hashlib.sha256(page.blocks[tag].encode()).digest()).decode()
-        assert rules[rule] == f"'sha256-{digest}'"
+    assert len(page.scripts) == 2
+    for rule, blocks in (("script-src", page.scripts), ("style-src", [page.blocks["style"]])):
+        digests = [base64.b64encode(hashlib.sha256(block.encode()).digest()).decode() for block in blocks]
+        assert rules[rule] == " ".join(f"'sha256-{digest}'" for digest in digests)
+    assert rules["worker-src"] == "blob:"
     assert "unsafe" not in policy
 
 

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Dialog, Download, Page, sync_playwright
 
 from fairbound import CertificateCurve, certify, report, verify
 from fairbound.cli import main
-from fairbound.reporting.amounts import Amounts, change_in_percent, percent
+from fairbound.wording.amounts import Amounts, change_in_percent, percent
 from fairbound.wording.digits import Digits, gap_up, radius_down
 from fairbound.wording.names import short_name
 from tests.pages import NASTY, nasty_curve, sampled_curve, small_curve
@@ -248,7 +248,7 @@ def test_names_from_strangers_are_texts_and_nothing_else(show: Opener, watch: Wa
     assert sorted(shown[::2]) == sorted(short_name(name) for name in NASTY for _ in range(2))
     assert set(shown[1::2]) == labels
     assert page.locator("img, iframe, b").count() == 0
-    assert page.locator("script").count() == 3
+    assert page.locator("script").count() == 5
     assert page.locator("#excluded-rows bdi").inner_text() == NASTY[6]
     assert page.evaluate("document.documentElement.scrollWidth") <= 1100
     assert verify(save(page, tmp_path / "saved.json").read_bytes()).valid

@@ -253,7 +253,7 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
     "a group that does not exist": (PAIRS, objective(plus=7), "do not exist"),
     "a label that does not exist": (ODDS, objective(label=7), "do not exist"),
     "a group compared with itself": (PAIRS, objective(plus=1, minus=1), "with itself"),
-    "a comparison of nothing": (PAIRS, objective(plus=None, minus=None), "or names none"),
+    "a comparison of nothing": (PAIRS, objective(plus=None, minus=None), "must be null for every two groups"),
     "a difference for a ratio": (RATIO, objective(ratio=False), "are not those"),
     "a ratio for a difference": (PAIRS, objective(ratio=True), "are not those"),
     "a mean for a difference": (PAIRS, objective(minus=None), "are not those"),

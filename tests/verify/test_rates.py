@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairbound import Certificate, CertificateCurve, Population, certify, certify_curve, report, verify
-from fairbound.verify.document import Proof, Tilted
+from fairbound.verify.document import Pairwise, Proof, Tilted
 from tests.by_hand import only
 from tests.forging import HARD, Change, Document, better, check_forgery, check_malformed, claims, text
 from tests.problems import E, P, random_population
@@ -21,8 +21,9 @@ DOCUMENTS = {"general": "general, near base rates", "sensitive": "several pieces
 
 def size(proof: Proof) -> float:
     """Return how large the multipliers of a proof are."""
-    tables = [leaf.w if isinstance(leaf, Tilted) else leaf.zeta for leaf in proof.leaves]
-    return max(float(np.abs(tables).max()), *(leaf.lam / 2 for leaf in proof.leaves))
+    leaves = [leaf for leaf in proof.leaves if not isinstance(leaf, Pairwise)]
+    tables = [leaf.w if isinstance(leaf, Tilted) else leaf.zeta for leaf in leaves]
+    return max(float(np.abs(tables).max()), *(leaf.lam / 2 for leaf in leaves))
 
 
 @pytest.mark.parametrize("chunk", range(10))

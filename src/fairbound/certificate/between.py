@@ -14,11 +14,12 @@ from typing import Any
 from flint import arb, ctx
 
 from fairbound.verify.balls import PRECISION, largest, rounded_up
-from fairbound.verify.document import Answer, Objective, Single, Tilted, singles
-from fairbound.verify.leaves import excesses
+from fairbound.verify.document import Answer, Objective, Pairwise, Single, Tilted, singles
+from fairbound.verify.leaves import bounds_of_pairs, excess_of, least_shares
 from fairbound.verify.metric import combined, is_ratio, made_of
 from fairbound.verify.reading import read_document
 from fairbound.verify.sampling import CheckedSurrogate, checked_surrogate
+from fairbound.verify.shares import pieces
 from fairbound.verify.statement import Statement, radius
 from fairbound.verify.verdict import Verification, verify
 
@@ -80,9 +81,7 @@ class ProvedCurve:
             if _indirect(about, answer):
                 found.append(_Line(rho, answer.bound, statement.radius, [], None))
                 continue
-            values = excesses(statement, answer.proof, answer.bound)
-            leaves = zip(values, answer.proof.leaves, strict=True)
-            lines = [(arb(answer.bound) + value, arb(leaf.lam)) for value, leaf in leaves]
+            lines = _lines(statement, answer)
             found.append(_Line(rho, answer.bound, statement.radius, lines, statement.top))
         return found
 
@@ -103,6 +102,24 @@ class ProvedCurve:
                 return None
             worst = _ball(combined(made, bounds, ratio=ratio))
             return -rounded_up(-worst) if ratio else rounded_up(worst)
+
+
+def _lines(statement: Statement, answer: Answer) -> list[tuple[arb, arb]]:
+    """Return what proves an answer: bounds at its radius, of which the largest counts, and how they grow with it."""
+    found = []
+    for leaf, corners in pieces(answer.proof, least_shares(statement, answer.proof.axis)):
+        if not isinstance(leaf, Pairwise):
+            bound = arb(answer.bound) + excess_of(statement, leaf, answer.proof.axis, corners, arb(answer.bound))
+            found.append((bound, arb(leaf.lam)))
+            continue
+        # For each pair the set that is best at this radius proves something at every other one.
+        proved = [bounds_of_pairs(statement, one, corners) for one in leaf.sets]
+        best: dict[int, arb] = {}
+        for bounds in zip(*proved, strict=True):
+            number = min(range(len(bounds)), key=lambda n: float(bounds[n].upper()))
+            best[number] = bounds[number].max(best.get(number, bounds[number]))
+        found += [(bound, arb(leaf.sets[number].lam)) for number, bound in best.items()]
+    return found
 
 
 def _indirect(about: Objective | None, answer: Answer) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from fairbound.errors import DataWarning, InputError, Sentence, argument, either
 from fairbound.verify.names import MOST_SEEN, OURS, RESERVED, looks
 from fairbound.wording.names import short_name
 from fairbound.wording.vocabulary import wording
-
-if TYPE_CHECKING:
-    from fairbound.certificate.certificate import Certificate
 
 #: Cells with fewer rows are named: their share and their mean loss rest on little.
 FEW_ROWS = 30
@@ -35,6 +32,38 @@ NOTICEABLE = 1e-9
 
 #: Names that programs write where there is no value.
 LIKE_MISSING = {"na", "n/a", "nan", "null", "none", "?", "unknown", "missing", "<na>"}
+
+
+class Bounded(Protocol):
+    """What has to be known of a bound: certificates are such."""
+
+    @property
+    def rho(self) -> float:
+        """Its radius."""
+
+    @property
+    def bound(self) -> float:
+        """The bound."""
+
+    @property
+    def tol(self) -> float:
+        """The gap that was aimed at."""
+
+    @property
+    def gap(self) -> float:
+        """The gap to what is attained."""
+
+    @property
+    def on_data(self) -> float:
+        """What is bounded, on the data."""
+
+    @property
+    def lower(self) -> bool:
+        """Whether it is a bound from below."""
+
+    @property
+    def trivial(self) -> bool:
+        """Whether it says nothing."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +92,7 @@ class Caution:
         return replace(self, sentence=self.sentence.after(what))
 
 
-def cautions_of(population: Population, certificates: Sequence[Certificate]) -> list[Caution]:
+def cautions_of(population: Population, certificates: Sequence[Bounded]) -> list[Caution]:
     """Return all cautions, those about the data first."""
     return [*data_cautions(population), *result_cautions(certificates)]
 
@@ -196,7 +225,7 @@ def _named(names: Sequence[Hashable]) -> str:
     return listed([short_name(name) for name in names])
 
 
-def result_cautions(certificates: Sequence[Certificate]) -> list[Caution]:
+def result_cautions(certificates: Sequence[Bounded]) -> list[Caution]:
     """Return what is to be said of bounds."""
     found: list[tuple[str, str]] = []
     loose = [f"{c.rho:g}" for c in certificates if c.gap > c.tol]

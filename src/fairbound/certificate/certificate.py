@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairbound.certificate.assumptions import assumptions_of
 from fairbound.certificate.between import ProvedCurve
@@ -28,6 +28,7 @@ from fairbound.certificate.document import (
     write_witness,
 )
 from fairbound.certificate.plot import draw_worst_case
+from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.data.population import Population
 from fairbound.problem.condition import Condition
 from fairbound.problem.divergences import DIVERGENCES, DivergenceName
@@ -42,12 +43,13 @@ from fairbound.verify.document import FORMAT, VERSION, Proof
 from fairbound.verify.reading import read_document
 from fairbound.verify.strict import MalformedError
 from fairbound.version import __version__
+from fairbound.wording.amounts import Amounts
 from fairbound.wording.confidence import with_probability
 from fairbound.wording.digits import Digits, radius_down
 from fairbound.wording.names import read_name, write_name
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
 from fairbound.wording.overview import change_rows
-from fairbound.wording.vocabulary import Wording
+from fairbound.wording.vocabulary import Wording, capitalised
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -214,7 +216,9 @@ class Certificate:
         """What is bounded, on the data themselves."""
         if self.objective is None:
             return self.population.loss
-        values = [value_on_data(self.population, c.objective) for c in self.comparisons or (self,) if c.objective]
+        asked = [c.objective for c in self.comparisons or (self,)]
+        asked += [c.objective for c in self.supporting if c.objective == c.objective.every]
+        values = [value_on_data(self.population, objective) for objective in asked if objective]
         return min(values) if self.lower else max(values)
 
     def texts(self, digits: Digits) -> tuple[str, str]:
@@ -281,10 +285,26 @@ class Certificate:
             raise ValueError(message)
         return next(one for one in read_questions(document)[0] if one is not None)
 
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return the worst case as a data frame: of each cell the mass in the data and in the worst case.
+
+        ``backend`` is "pandas", "polars" or "pyarrow"; None takes the one that you work with.
+
+        Examples
+        --------
+        >>> from fairbound import Population, certify
+        >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+        >>> certify(population, 0.2).to_frame("polars").columns
+        ['group', 'label', 'mass', 'worst_case_mass', 'change']
+        """
+        before, after = self.population.mass.ravel(), self.witness.mass.ravel()
+        columns = {"mass": before.tolist(), "worst_case_mass": after.tolist(), "change": (after - before).tolist()}
+        return native_frame(cell_names(self.population.groups, self.population.labels) | columns, backend)
+
     def plot_worst_case(self, ax: Axes | None = None) -> Axes:
         """Draw how each cell's share changes from the data to the worst case, on ``ax`` or in a new figure.
 
-        Needs matplotlib: ``pip install 'fairbound[plot]'``.
+        Needs matplotlib: ``pip install matplotlib``.
 
         Examples
         --------
@@ -306,19 +326,20 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         """Show the certificate in a notebook: the claim, the worst case, and what it rests on."""
-        digits = Digits(6)
         careful = [str(caution) for caution in cautions_of(self.population, [self])]
-        bound, attained = self.texts(digits)
+        amounts = Amounts(Digits(6), self.said.unit)
+        bound, attained = (text + amounts.sign for text in amounts.pair(self.bound, self.attained, lower=self.lower))
         claim = f"The {self.said.subject} is {self.side} {bound}"
-        every = f"in every {self.distributions} within {self.distance_words} {radius_down(self.rho)} of"
+        within = f"every {self.distributions} within {self.distance_words} {radius_down(self.rho)} of"
         if self.confidence is None:
             found = f"the worst case that was found has {attained}."
-            where = f"{every} the data ({self.shift} shifting); {found}"
+            where = f"In {within} the data ({self.shift} shifting); {found}"
         else:
+            sure = capitalised(with_probability(self.confidence, self.population.rows))
             where = (
-                f"{with_probability(self.confidence, self.population.rows)}, {every} the distribution that they were "
-                f"drawn from ({self.shift} shifting). A distribution in the larger ball that allows for sampling error "
-                f"has {attained}; the worst case may be milder."
+                f"{sure}, in {within} the distribution that they were drawn from ({self.shift} shifting). "
+                f"A distribution in the larger ball that allows for sampling error has {attained}; the worst case may "
+                "be milder."
             )
         return "".join(
             [
@@ -523,7 +544,11 @@ def _read_answer(
         support=question.support,
         empty_cells=question.empty_cells,
         tol=question.tol,
-        witness=read_witness(answer.witness, answer.attained, rho, question.divergence),
+        witness=replace(
+            read_witness(answer.witness, answer.attained, rho, question.divergence),
+            groups=population.groups,
+            labels=population.labels,
+        ),
         population=population,
         proof=answer.proof,
         confidence=statement.confidence,

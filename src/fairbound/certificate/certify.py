@@ -42,7 +42,7 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
         Radius: between 0 and 1, or for "kl" and "chi_squared" any number that is not negative.
     divergence
         How the distance of Q from the data is measured: "hellinger", "total_variation", "kl" (Kullback-Leibler, in
-        nats) or "chi_squared". All but the first need Clarabel: ``pip install 'fairbound[divergences]'``.
+        nats) or "chi_squared". All but the first need Clarabel: ``pip install clarabel``.
     metric
         What is bounded: "loss", the expected loss of all; "group_loss", "group_loss_difference", "cell_loss",
         "selection_rate", "demographic_parity_difference", "demographic_parity_ratio" (from below),

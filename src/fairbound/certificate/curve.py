@@ -16,6 +16,7 @@ from fairbound.certificate.certificate import Certificate, only_question, read_q
 from fairbound.certificate.continuous import bound_line, bound_steps, proved_at
 from fairbound.certificate.document import to_json
 from fairbound.certificate.plot import draw_curve
+from fairbound.data.native_frame import native_frame
 from fairbound.errors import InfeasibleError
 from fairbound.verify.document import Question
 from fairbound.verify.reading import read_document
@@ -110,7 +111,7 @@ class CertificateCurve:
         Parameters
         ----------
         ax
-            Where to draw; None makes a new figure. Needs matplotlib: ``pip install 'fairbound[plot]'``.
+            Where to draw; None makes a new figure. Needs matplotlib: ``pip install matplotlib``.
         samples
             Distributions to show as points: rows of distance from the data, measured like rho, and loss.
         baselines
@@ -147,6 +148,26 @@ class CertificateCurve:
             return bound_line(self._proved, rho, self.distance)
         except ValueError:
             return bound_steps(rho, bound, self.distance, lower=found[0].lower)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return the curve as a data frame: rho, bound, attained, gap and status; missing where it is infeasible.
+
+        ``backend`` is "pandas", "polars" or "pyarrow"; None takes the one that you work with.
+
+        Examples
+        --------
+        >>> from fairbound import Population, certify_curve
+        >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+        >>> frame = certify_curve(population, [0.05, 0.1, 0.2]).to_frame("polars")
+        >>> frame["status"].to_list()
+        ['infeasible', 'tight', 'tight']
+        """
+        columns = {
+            key: [None if c is None else getattr(c, key) for c in self.certificates]
+            for key in ("bound", "attained", "gap")
+        }
+        status = ["infeasible" if c is None else c.status.name.lower() for c in self.certificates]
+        return native_frame({"rho": self.rho.tolist(), **columns, "status": status}, backend)
 
     def __iter__(self) -> Iterator[Certificate]:
         """Iterate over the certificates of the feasible radii."""

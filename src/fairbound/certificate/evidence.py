@@ -17,13 +17,16 @@ from fairbound.certificate.curve import CertificateCurve, curve_of
 from fairbound.certificate.document import to_json
 from fairbound.certificate.statements import fewer_bins
 from fairbound.data.cells import number
+from fairbound.data.native_frame import native_frame
 from fairbound.data.population import Population
 from fairbound.errors import InfeasibleError, InputError, argument, given, listed
 from fairbound.problem.asked import Asked, asks
+from fairbound.problem.metrics import METRICS
 from fairbound.sampling.region import read_confidence
 from fairbound.verify.document import LARGEST_NUMBER
 from fairbound.verify.reading import read_document
 from fairbound.wording.digits import Digits, radius_down
+from fairbound.wording.names import name
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
 
 #: What a question of several may say besides the keywords of :func:`certify`; and what all of them share.
@@ -171,6 +174,27 @@ class Evidence:
                 rows.append([c.metric, radius_down(c.rho), c.side, *c.texts(Digits(6)), limit, kept])
         return ["metric", "rho", "", "bound", "attained", "threshold", ""], rows
 
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return all bounds as a data frame, with the thresholds that they have to keep and whether each does.
+
+        ``backend`` is "pandas", "polars" or "pyarrow"; None takes the one that you work with. Where there is no
+        threshold, ``threshold`` and ``kept`` are missing.
+        """
+        rows = [
+            {
+                "metric": c.metric,
+                "group": None if c.group is None else name(c.group),
+                "rho": c.rho,
+                "bound": c.bound,
+                "attained": c.attained,
+                "threshold": threshold,
+                "kept": None if threshold is None else keeps([c], threshold),
+            }
+            for curve, threshold in zip(self.curves, self.thresholds, strict=True)
+            for c in curve
+        ]
+        return native_frame({key: [row[key] for row in rows] for key in rows[0]}, backend)
+
     def __repr__(self) -> str:
         asked = ", ".join(next(iter(curve)).metric for curve in self.curves)
         passed = sum(gate.passed for gate in self.gates)
@@ -204,7 +228,7 @@ def certify_all(
         The radii of all questions that have none of their own; None for some from the nearest distance on.
     **asked
         Keywords of :func:`certify`, for all questions. A ``confidence`` holds for all of them together: each question
-        has an equal part of the error probability.
+        has an equal part of the error probability. A ``pos_label`` is for those that look at what is predicted.
 
     Examples
     --------
@@ -216,7 +240,7 @@ def certify_all(
     >>> evidence
     Evidence(loss, demographic_parity_ratio; 2 of 2 gates passed)
     >>> [round(bound, 4) for bound in evidence["loss"].bound.tolist()]
-    [0.2858]
+    [0.2852]
     >>> verify(evidence.to_json()).passed
     True
     """
@@ -233,8 +257,11 @@ def certify_all(
     curves, thresholds = [], []
     for one in listing:
         about = {key: value for key, value in one.items() if key not in OWN}
-        curve = certify_curve(population, one.get("rhos", rhos), **{**divided, **about})
         metric = one.get("metric", "loss")
+        shared = divided
+        if not (metric in METRICS and METRICS[metric].selection):  # the others look at no prediction
+            shared = {key: value for key, value in divided.items() if key != "pos_label"}
+        curve = certify_curve(population, one.get("rhos", rhos), **{**shared, **about})
         if not any(curve.feasible):
             message = (
                 f"nothing to certify of {metric}: the nearest distribution in question is at {curve.distance!r}; use a "

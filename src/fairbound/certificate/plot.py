@@ -76,7 +76,7 @@ def draw_curve(
             color=GREY,
             linestyle=":",
             linewidth=1.2,
-            label=f"{said[0].one} on the data",
+            label=f"{said[0].axis} on the data",
             zorder=1,
         )
     if len(points):
@@ -111,7 +111,7 @@ def draw_curve(
                 linestyle="",
                 marker="s",
                 markersize=3,
-                markerfacecolor="white",
+                markerfacecolor=axes.get_facecolor(),
                 markeredgecolor=ORANGE,
                 zorder=7,
             )
@@ -153,7 +153,7 @@ def draw_worst_case(population: Population, mass: Floats, rho: float, *, ax: Axe
         linestyle="",
         marker="o",
         markersize=6,
-        markerfacecolor="white",
+        markerfacecolor=axes.get_facecolor(),
         markeredgecolor=GREY,
         markeredgewidth=1.5,
         zorder=3,
@@ -175,7 +175,7 @@ def draw_worst_case(population: Population, mass: Floats, rho: float, *, ax: Axe
             textcoords="offset points",
             va="center",
             fontsize="small",
-            color="#374151",
+            color=GREY,
         )
     left_out = before.size - len(shown)
     axes.set_xlabel(
@@ -200,7 +200,7 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415 (only where something is drawn)
     except ImportError:
-        message = "plots need matplotlib, which is not installed; pip install 'fairbound[plot]'"
+        message = "plots need matplotlib, which is not installed; pip install matplotlib"
         raise ImportError(message, name="matplotlib") from None
     return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 

@@ -39,9 +39,9 @@ def proved(solver: Solver, rho: float, answer: Answer) -> tuple[document.Proof, 
     if question.divergence is not HELLINGER or exact:
         return proof, answer.bound
     bound = answer.bound
-    with _precisely():
+    with precisely():
         for _ in range(LOWERINGS):
-            statement = _statement(solver, rho, bound if ratio else 1.0)
+            statement = statement_of(solver, rho, bound if ratio else 1.0)
             excess = largest(excesses(statement, proof, bound))
             if not ratio:
                 return proof, min(rounded_up(arb(bound) + excess), rounded_up(statement.top))
@@ -52,7 +52,7 @@ def proved(solver: Solver, rho: float, answer: Answer) -> tuple[document.Proof, 
     raise RefusedError(message)
 
 
-def _statement(solver: Solver, rho: float, factor: float) -> Statement:
+def statement_of(solver: Solver, rho: float, factor: float = 1.0) -> Statement:
     """Return the statement as the checker sees it."""
     question = solver.question
     surrogate = solver.surrogate
@@ -79,7 +79,7 @@ def _statement(solver: Solver, rho: float, factor: float) -> Statement:
 
 
 @contextmanager
-def _precisely() -> Iterator[None]:
+def precisely() -> Iterator[None]:
     """Compute with the bits that the checker uses."""
     before, ctx.prec = ctx.prec, PRECISION
     try:

@@ -25,6 +25,7 @@ _MULTIPLIERS: dict[str, str] = {
     "label_mu": "Multipliers of the linear limits on labels, one for each.",
 }
 _MASSES = "Weight of each cell, groups by labels; only the proportions count. 0 marks a cell without data."
+_LEVELS = "Levels of the base rates, by group; null if they are not used."
 _BOUND = "What no distribution in question exceeds; of a ratio, what none is below."
 
 #: What the entries mean, by the object that they are in.
@@ -117,7 +118,7 @@ MEANINGS: dict[type, dict[str, str]] = {
     },
     written.Objective: {
         "plus": "Number of the group whose mean is added; null for none.",
-        "minus": "Number of the group whose mean is subtracted; null for none.",
+        "minus": "Number of the group whose mean is subtracted; null for none. Both null: every two groups.",
         "label": "Number of the label among whose rows means are taken; null for all rows.",
         "inside": "Whether the rows that have this label are meant, or the others.",
         "ratio": "Whether the second mean is divided by the first.",
@@ -171,8 +172,23 @@ MEANINGS: dict[type, dict[str, str]] = {
         "offset": "Multipliers that are added, by share of the other side; null for means.",
         "slope": "Multipliers of the cells that are not divided by it; null for the loss of all, or if they are 0.",
         "centre": "The shares where tangents take the place of concave terms.",
-        "nu": "Levels of the base rates, by group; null if they are not used.",
+        "nu": _LEVELS,
         **_MULTIPLIERS,
+    },
+    written.Shared: {
+        "zeta": "Multipliers of the cells of groups that do not count.",
+        "plus": "The same where their group's mean is added.",
+        "minus": "The same where it is subtracted.",
+        "slope": "How `zeta` moves with the searched share; null if it does not.",
+        "plus_slope": "How `plus` moves with it; null if it does not.",
+        "minus_slope": "How `minus` moves with it; null if it does not.",
+        "centre": "The shares where tangents take the place of concave terms.",
+        "nu": _LEVELS,
+        **_MULTIPLIERS,
+    },
+    written.Pairwise: {
+        "form": "Says that the multipliers are of form P.",
+        "sets": "Sets of multipliers: of each two groups the one that proves most counts.",
     },
 }
 

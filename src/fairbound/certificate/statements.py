@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.cautions import check_loss_name, warn_of
 from fairbound.certificate.certificate import Certificate, combined
+from fairbound.certificate.comparisons import Settled, settle
 from fairbound.certificate.proved import proved
 from fairbound.data.population import Population, condensed
 from fairbound.errors import InputError, argument, given
@@ -24,6 +25,9 @@ from fairbound.sampling.region import LEAST_ERROR, read_confidence
 from fairbound.solve.answer import Answer
 from fairbound.solve.comparing import compare
 from fairbound.solve.solver import Solver, pose
+
+#: Pairs of no more groups than these are solved one by one.
+FEW_GROUPS = 4
 
 #: So many bins of losses, times radii, can be checked in seconds; and so many are always kept.
 MOST_BINS, ORDINARY_BINS = 60_000, 16_384
@@ -72,6 +76,19 @@ class MetricStatements:
         """The value that the metric can always be said to keep: the largest there is, or of a ratio the smallest."""
         return 0.0 if self.lower else float(self.parts[0].population.ceiling)
 
+    @property
+    def shared(self) -> bool:
+        """Whether the multipliers of some pairs of groups are to prove something of all others.
+
+        What takes the place of a sample is another one for each pair.
+        """
+        about, population = self.chosen.objectives[0], self.chosen.population
+        pairs = about.plus is not None and about.minus is not None and len(population.groups) > FEW_GROUPS
+        return pairs and not (about.ratio or self.sampled) and self.divergence is HELLINGER
+
+    def _settled(self, rhos: Floats) -> list[Settled] | None:
+        return settle(self.parts[0], self.chosen.objectives, rhos) if self.shared else None
+
     def answers(self, rhos: Floats, target: float | None = None) -> list[tuple[Answer, ...]]:
         """Solve for feasible radii: the objectives of one kind together.
 
@@ -109,6 +126,19 @@ class MetricStatements:
 
     def certificates(self, rhos: Floats) -> list[Certificate]:
         """Certify at feasible radii."""
+        settled = self._settled(rhos)
+        if settled is not None:
+            return [
+                combined(
+                    [dressed(part, rho, answer) for part, answer in one.shown],
+                    self.chosen.metric.name,
+                    self.chosen.group,
+                    self.confidence,
+                    bound=one.bound,
+                    supporting=one.supporting,
+                )
+                for rho, one in zip(rhos.tolist(), settled, strict=True)
+            ]
         return [
             combined(
                 [dressed(part, rho, one) for part, one in zip(self.parts, answer, strict=True)],
@@ -121,6 +151,9 @@ class MetricStatements:
 
     def bounds(self, rhos: Floats, target: float | None = None) -> Floats:
         """Return what is proved at feasible radii, some of it only as closely as a target needs."""
+        settled = self._settled(rhos)
+        if settled is not None:
+            return np.array([one.bound for one in settled])
         bounds = np.array([[one.bound for one in answer] for answer in self.answers(rhos, target)])
         return bounds.min(axis=1) if self.lower else bounds.max(axis=1)
 
@@ -146,7 +179,7 @@ def dressed(solver: Solver, rho: float, answer: Answer) -> Certificate:
         support=question.support,
         empty_cells=question.empty_cells,
         tol=question.tol,
-        witness=answer.witness,
+        witness=replace(answer.witness, groups=question.population.groups, labels=question.population.labels),
         population=question.population,
         proof=proof,
         confidence=question.confidence,

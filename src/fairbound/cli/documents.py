@@ -10,7 +10,7 @@ from fairbound.certificate.evidence import Evidence, read_result
 from fairbound.cli.output import ProblemError, read_file, say, say_text, unwritable, write_file
 from fairbound.cli.verifying import MOST_REASONS, ORIGIN
 from fairbound.reporting.report import render
-from fairbound.reporting.report_data import Findings, examine
+from fairbound.reporting.report_data import Examined, examine
 from fairbound.reporting.terminal import show_certificate, show_curve
 from fairbound.verify.strict import MalformedError
 
@@ -96,11 +96,12 @@ def run_report(arguments: argparse.Namespace) -> int:
     say(f"{output}: a report about {files[-1]}{f', against {files[0]}' if len(files) == 2 else ''}")
     for file, one in zip(files, found, strict=True):
         say(f"  {file}: {one.verification.verdict.value}")
+        say(*(f"  gate {said}" for _, said in one.verification.gates))
         say(*(f"  reason: {reason}" for reason in one.verification.reasons[:MOST_REASONS]))
     return 0 if all(one.verification.valid for one in found) else 1
 
 
-def _examined(file: str) -> Findings:
+def _examined(file: str) -> Examined:
     """Read and check a file."""
     try:
         return examine(read_file(file))

@@ -78,7 +78,7 @@ def binary(kind: str, files: list[str], columns: Sequence[str], *, hive: bool) -
             continue
         return _read(files[0], partial(reader, library))
     needed = " or ".join(missing)
-    cure = "pip install 'fairbound[files]'" + ("" if kind == "Delta" else ", or save the table as CSV")
+    cure = "pip install polars" + ("" if kind == "Delta" else ", or save the table as CSV")
     message = f"{files[0]}: reading {kind.removeprefix('an ')} needs {needed}; {cure}"
     raise ProblemError(message)
 
@@ -130,7 +130,7 @@ def _delta(polars: Any, files: list[str]) -> Any:
     try:
         import_module("deltalake")
     except ImportError:
-        message = f"{files[0]}: reading Delta needs the library deltalake; pip install 'fairbound[files]' deltalake"
+        message = f"{files[0]}: reading Delta needs the library deltalake; pip install polars deltalake"
         raise ProblemError(message) from None
     if len(files) > 1:
         message = f"{files[1]}: one Delta table is read at a time"
@@ -159,7 +159,13 @@ def database(address: str, table: str) -> Any:
         scheme = "postgres" if _scheme(address) == "postgresql" else _scheme(address)
         message = f"{safe}: reading it needs Ibis; pip install 'ibis-framework[{scheme}]'"
         raise ProblemError(message) from None
-    return _read(safe, lambda: ibis.connect(address).table(table))
+
+    def opened() -> Any:
+        connection = ibis.connect(address)
+        atexit.register(connection.disconnect)
+        return connection.table(table)
+
+    return _read(safe, opened)
 
 
 def fetched(address: str) -> str:

@@ -40,6 +40,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "verify": ("check the proof of a certificate, from the document alone", "fairbound.cli.verifying", "add_verify"),
     "show": ("print a certificate for a person", "fairbound.cli.documents", "add_show"),
     "report": ("make a page about a certificate, to show to others", "fairbound.cli.documents", "add_report"),
+    "checker": (
+        "write a page, or a program for Node, that checks certificates without fairbound",
+        "fairbound.cli.checking",
+        "add_checker",
+    ),
     "count": ("count rows where they are, to be added up elsewhere", "fairbound.cli.tallying", "add_count"),
     "merge": ("add up tallies that were counted in different places", "fairbound.cli.tallying", "add_merge"),
     "datasets": (

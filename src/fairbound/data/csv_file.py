@@ -1,4 +1,4 @@
-"""CSV files, read with the standard library: what is installed anyway reads them, and the same way everywhere.
+"""CSV files, read the same way everywhere: by the standard library or, large ones, by an engine that is sure of them.
 
 Only the columns that are used are kept: of names the distinct texts and each row's place among them, of numbers the
 numbers. A text is never changed to look like a number: see :func:`typed`.
@@ -27,11 +27,15 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
+from fairbound.data import csv_engine
 from fairbound.data.columns import Columns, check_known
 from fairbound.errors import InputError, given
 
 #: No line of a table is longer than this; a file of binary data may be.
 LONGEST_LINE = 1 << 24
+
+#: A file of fewer bytes is read before an engine is loaded.
+SMALL = 1 << 20
 
 #: Rows are read in portions of this many.
 PORTION = 1 << 16
@@ -50,7 +54,7 @@ def _zstandard(stream: BinaryIO) -> Any:
             return opened(import_module(module))
         except ImportError:
             continue
-    message = "the file is compressed with Zstandard, which needs a library: pip install 'fairbound[files]'"
+    message = "the file is compressed with Zstandard, which needs a library: pip install zstandard"
     raise InputError(message)
 
 
@@ -122,8 +126,11 @@ class CsvFile:
         return None if watch is None else lambda part: watch(done + share * part)
 
     def _read(self, columns: Columns) -> CsvTable:
-        """Read one file."""
+        """Read one file: by an engine if one is installed and sure of it, else by the standard library."""
         try:
+            found = self._by_engine(columns)
+            if found is not None:
+                return found
             with self._open() as (stream, raw):
                 reader = csv.reader(_lines(stream), delimiter=self.delimiter, strict=True)
                 return _read(reader, columns, self._teller(raw))
@@ -151,22 +158,54 @@ class CsvFile:
             message = f"the compressed data are damaged: {error}"
             raise InputError(message) from None
 
+    def _by_engine(self, columns: Columns) -> CsvTable | None:
+        """Return the same from an engine; None if there is none, or if the file is small, or not plain enough."""
+        if self.path == "-" or self.encoding.lower() not in {"utf-8", "utf8"}:
+            return None
+        if not (Path(self.path).is_file() and Path(self.path).stat().st_size >= SMALL):
+            return None
+        engine = csv_engine.installed()
+        if engine is None:
+            return None
+        tables, count = [], 0
+        try:
+            with ExitStack() as stack:
+                stream, raw = self._unpacked(stack)
+                if stream.peek(8).startswith(csv_engine.OTHER_TEXT):
+                    return None
+                told = self._teller(raw)
+                for header, block in csv_engine.blocks(stream, self.delimiter):
+                    tables.append(_cut(engine, block, self.delimiter, header, columns, count))
+                    count += tables[-1].rows
+                    told()
+        except InputError:
+            raise
+        except Exception:
+            return None
+        return joined(tables) if tables else None
+
     def _teller(self, raw: BinaryIO) -> Callable[[], None]:
         """Return what tells how much of the file, as it lies there, was read."""
         watch = self.watch
         size = os.fstat(raw.fileno()).st_size if watch is not None and self.path != "-" else 0
         return (lambda: watch(raw.tell() / size)) if watch is not None and size else lambda: None
 
+    def _unpacked(self, stack: ExitStack) -> tuple[io.BufferedReader, BinaryIO]:
+        """Open the file, and unpack it if it is packed; return also the file as it lies there."""
+        raw: BinaryIO = sys.stdin.buffer
+        if self.path != "-":
+            raw = stack.enter_context(Path(self.path).open("rb"))  # noqa: SIM115 (the stack closes it)
+        stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", raw))
+        for magic, unpacked in PACKED.items():
+            if stream.peek(8).startswith(magic):
+                return io.BufferedReader(cast("io.RawIOBase", stack.enter_context(unpacked(stream)))), raw
+        return stream, raw
+
     @contextmanager
     def _open(self) -> Iterator[tuple[io.TextIOWrapper, BinaryIO]]:
-        """Open the file, unpack it if it is packed, and decode it; return also the file as it lies there."""
+        """Open the file and decode it; return also the file as it lies there."""
         with ExitStack() as stack:
-            raw: BinaryIO = sys.stdin.buffer if self.path == "-" else stack.enter_context(Path(self.path).open("rb"))
-            stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", raw))
-            for magic, unpacked in PACKED.items():
-                if stream.peek(8).startswith(magic):
-                    stream = io.BufferedReader(cast("io.RawIOBase", stack.enter_context(unpacked(stream))))
-                    break
+            stream, raw = self._unpacked(stack)
             encoding = "utf-16" if stream.peek(8).startswith((b"\xff\xfe", b"\xfe\xff")) else self.encoding
             if encoding.lower() in {"utf-8", "utf8"}:
                 encoding = "utf-8-sig"  # the mark that some programs write first is no part of the header
@@ -176,6 +215,22 @@ class CsvFile:
             finally:
                 if self.path == "-":
                     text.detach()  # the standard input is not ours to close
+
+
+def _cut(
+    engine: csv_engine.Engine, block: bytes, delimiter: str, header: Sequence[str], columns: Columns, before: int
+) -> CsvTable:
+    """Return a block of lines as a table, cut into fields by an engine."""
+    places = _places(header, columns)
+    wanted = sorted(set(places.values()))
+    cut = dict(zip(wanted, engine(block, delimiter, len(header), wanted), strict=True))
+    texts, codes, values = {}, {}, {}
+    for name in columns.keys:
+        texts[name], codes[name] = cut[places[name]].texts()
+    for name in columns.numeric:
+        numbers = cut[places[name]].numbers()
+        values[name] = _numbers(name, cut[places[name]].strings(), before) if numbers is None else numbers
+    return CsvTable(len(next(iter(codes.values()))), texts, codes, values)
 
 
 def _lines(stream: io.TextIOWrapper) -> Iterator[str]:

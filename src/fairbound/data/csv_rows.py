@@ -82,7 +82,7 @@ def _named(
     They are compared with names that the user knows too: these get the same type if they are texts.
     """
     places = [table.places[name][kept] for name in columns]
-    used = [np.unique(place) for place in places]
+    used = [np.flatnonzero(np.bincount(place)) for place in places]
     texts = [[table.texts[name][i] for i in some] for name, some in zip(columns, used, strict=True)]
     told = [name for name in known or () if isinstance(name, str)]
     *names, all_names = typed(*texts, told)

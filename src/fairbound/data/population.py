@@ -17,6 +17,7 @@ from fairbound.data.estimators import model_values
 from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.losses import Loss, find_loss
 from fairbound.data.moments import read_moments, read_selection_rate
+from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.data.predicted import Predicted, check_predicted, find_positive, given_rates
 from fairbound.data.predictions import predicted_labels, probabilities
 from fairbound.data.provenance import UNTOLD, Provenance, check_text
@@ -119,6 +120,24 @@ class Population:
         """Show the population in a notebook: itself in a line, and the table of its cells."""
         left_out = f" {self.excluded_rows} rows were left out." if self.excluded_rows else ""
         return html_paragraph(repr(self) + left_out, strong=True) + html_table(*cell_rows(self))
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return the table of cells as a data frame: group, label, weight, mass, base rate and mean loss.
+
+        ``backend`` is "pandas", "polars" or "pyarrow"; None takes the one that you work with. The mean of a cell
+        without rows is missing. Groups made of several columns have a column for each part.
+
+        Examples
+        --------
+        >>> from fairbound import Population
+        >>> population = Population.from_moments([[0.4, 0.2], [0.3, 0.1]], [[0.1, 0.3], [0.1, 0.4]], groups=["a", "b"])
+        >>> population.to_frame("polars").select("group", "label", "mean").rows()
+        [('a', 0, 0.1), ('a', 1, 0.3), ('b', 0, 0.1), ('b', 1, 0.4)]
+        """
+        mean = [float(m) if w else None for m, w in zip(self.mean.ravel(), self.weight.ravel(), strict=True)]
+        columns = {name: getattr(self, name).ravel().tolist() for name in ("weight", "mass", "base_rates")}
+        columns["base_rate"] = columns.pop("base_rates")
+        return native_frame(cell_names(self.groups, self.labels) | columns | {"mean": mean}, backend)
 
     def selecting(self, pos_label: Any = None) -> Population:
         """Return the population in which the loss of a row is 1 where the model predicts one label, and else 0.
@@ -398,6 +417,8 @@ class Population:
         unknown_predictions: str = "refuse",
     ) -> Population:
         """Build a population from a data frame of pandas, Polars, PyArrow, DuckDB or any library that narwhals knows.
+
+        Other libraries can hand over Arrow batches (``__arrow_c_stream__``).
 
         Lazy frames (a Polars query, a DuckDB relation) are grouped and counted by their own engine; only a histogram
         of each cell's losses leaves it, so that the table may be larger than memory.

@@ -1,5 +1,4 @@
 """The experiments of the paper, run from raw data to figures by ``fairbound reproduce``.
 
-Loaded only when asked for. Figures need matplotlib and the paper's network needs PyTorch: ``pip install
-'fairbound[reproduce]'``.
+Loaded only when asked for. Figures need matplotlib and the paper's network needs PyTorch: the extra ``reproduce``.
 """

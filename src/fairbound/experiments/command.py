@@ -103,7 +103,7 @@ def _need(library: str, what: str, instead: str = "") -> None:
     from fairbound.errors import InputError  # noqa: PLC0415 (as above)
 
     if find_spec(library) is None:
-        message = f"{what} {library}, which is not installed; pip install 'fairbound[reproduce]'{instead}"
+        message = f"{what} {library}, which is not installed; pip install {library}{instead}"
         raise InputError(message)
 
 

@@ -34,7 +34,7 @@ def render(figure: Figure) -> dict[str, bytes]:
         from matplotlib import rc_context  # noqa: PLC0415 (optional, and only where something is drawn)
         from matplotlib.figure import Figure as Canvas  # noqa: PLC0415 (likewise)
     except ImportError:
-        message = "figures need matplotlib, which is not installed; pip install 'fairbound[reproduce]'"
+        message = "figures need matplotlib, which is not installed; pip install matplotlib"
         raise ImportError(message, name="matplotlib") from None
     columns = max(len(row) for row in figure.rows)
     width = max(PANEL[0] * columns, 5.2)

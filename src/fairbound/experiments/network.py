@@ -39,7 +39,7 @@ def train_network(
     try:
         import torch  # noqa: PLC0415 (large and optional)
     except ImportError:
-        message = "the paper's network needs PyTorch; pip install 'fairbound[reproduce]', or use --model logistic"
+        message = "the paper's network needs PyTorch; pip install torch, or use --model logistic"
         raise ImportError(message, name="torch") from None
     threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     torch.set_num_threads(1)

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from fairbound.arithmetic.arrays import Floats
 from fairbound.data.population import Population
 from fairbound.errors import InputError, argument, given, listed
 from fairbound.problem.objective import Objective
@@ -221,12 +222,24 @@ def metric_wording(population: Population, metric: str, group: Hashable | None) 
     return replace(said, one="value", many="values", worst="worst")
 
 
-def value_on_data(population: Population, objective: Objective) -> float:
-    """Return what an objective is on the data themselves, whose groups have base rates of their own."""
-    counted = objective.counted(len(population.labels))
-    weight = np.where(counted, population.weight, 0.0)
+def means_on_data(population: Population, objective: Objective) -> Floats:
+    """Return the means of all groups on the data, among the rows that an objective looks at; NaN where there are none.
+
+    Their groups have base rates of their own.
+    """
+    weight = np.where(objective.counted(len(population.labels)), population.weight, 0.0)
     total = weight.sum(axis=1)
-    mean = (weight * population.mean).sum(axis=1) / np.where(total > 0, total, 1.0)
+    mean: Floats = (weight * population.mean).sum(axis=1) / np.where(total > 0, total, np.nan)
+    return mean
+
+
+def value_on_data(population: Population, objective: Objective) -> float:
+    """Return what an objective is on the data themselves; of every two groups, the worst."""
+    mean = means_on_data(population, objective)
+    if objective.plus is None and objective.minus is None:
+        low, high = float(np.nanmin(mean)), float(np.nanmax(mean))
+        return high - low if not objective.ratio else low / high if high > 0 else 1.0
+    mean = np.nan_to_num(mean)
     first = 0.0 if objective.plus is None else float(mean[objective.plus])
     if objective.minus is None:
         return first
@@ -308,7 +321,7 @@ def _check_rows(population: Population, metric: str, objectives: tuple[Objective
     if absent:
         message = f"{given('metric', metric)} needs rows of every group, and there are none of {listed(absent)}"
         raise InputError(message + "; leave these groups out")
-    for objective in objectives:
+    for objective in {one.every for one in objectives}:
         counted = objective.counted(len(population.labels))
         if not labels[counted].any():
             absent = [repr(name) for name, some in zip(population.labels, counted, strict=True) if some]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ class Objective:
     Attributes
     ----------
     plus, minus
-        Numbers of the groups whose means are added and subtracted; None: nothing is.
+        Numbers of the groups whose means are added and subtracted; None: nothing is, and both: every two groups.
     label
         With a label, the means are taken over rows of that label alone (``inside``) or of all other labels.
     inside
@@ -35,6 +35,11 @@ class Objective:
     def subtracts(self) -> bool:
         """Whether a group's values are subtracted."""
         return self.minus is not None
+
+    @property
+    def every(self) -> Objective:
+        """The statement of every two groups that this comparison is part of: it names none."""
+        return replace(self, plus=None, minus=None)
 
     @property
     def pair(self) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from fairbound.reporting.attachment import Attachment
-from fairbound.reporting.report_data import Findings
+from fairbound.reporting.report_data import Examined
 from fairbound.wording.digits import radius_down
 from fairbound.wording.names import printable, shortened
 
@@ -21,25 +21,50 @@ MOST_RADII = 20
 MOST_CHARACTERS = 1000
 
 #: Where a reason names the radius that it is about.
-AT_RADIUS = re.compile(r"^(?:.*?: )?rho = (\S+): (.*)$", re.DOTALL)
+AT_RADIUS = re.compile(r"^(question \d+ \(\w*\): )?(?:.*?: )??rho = (\S+): (.*)$", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class CheckView:
     """The check of a document."""
 
-    findings: Findings
+    examined: Examined
     attached: Attachment | None
 
     @property
     def digest(self) -> str:
         """The SHA-256 of the document."""
-        return sha256(self.findings.document).hexdigest()
+        return sha256(self.examined.document).hexdigest()
 
     @property
     def size(self) -> str:
         """How large the document is."""
-        return f"{len(self.findings.document) / 1e6:.1f} MB"
+        return f"{len(self.examined.document) / 1e6:.1f} MB"
+
+    @property
+    def certificates(self) -> int:
+        """How many certificates the document has."""
+        return sum(len(one.certificates) for one in self.examined.questions)
+
+    @property
+    def curve(self) -> bool:
+        """Whether a question was asked at several radii."""
+        return any(one.curve for one in self.examined.questions)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the worst cases belong to larger balls."""
+        return any(one.sampled for one in self.examined.questions)
+
+    @property
+    def titles(self) -> list[str]:
+        """What the questions are about."""
+        return [one.question.said.axis for one in self.examined.questions]
+
+    @property
+    def attached_count(self) -> int:
+        """How many certificates are attached, of those of a part of a curve."""
+        return 0 if self.attached is None or self.attached.radii is None else len(self.attached.radii)
 
     @property
     def radii(self) -> str:
@@ -48,16 +73,17 @@ class CheckView:
         return ", ".join(radius_down(rho) for rho in kept[:MOST_RADII])
 
 
-def refusals(findings: Findings) -> tuple[list[str], list[str]]:
+def refusals(examined: Examined) -> tuple[list[str], list[str]]:
     """Return why a document is not proved, in a line for each radius, and all reasons in detail."""
-    reasons = [shortened(printable(reason), MOST_CHARACTERS) for reason in findings.verification.reasons]
+    reasons = [shortened(printable(reason), MOST_CHARACTERS) for reason in examined.verification.reasons]
     lines: dict[str, str] = {}
     for reason in reasons:
         found = AT_RADIUS.match(reason)
         if found is None:
             lines.setdefault(reason, reason)
         else:
-            lines.setdefault(f"rho = {found[1]}", f"rho = {found[1]}: {found[2]}")
+            at = f"{found[1] or ''}rho = {found[2]}"
+            lines.setdefault(at, f"{at}: {found[3]}")
     short = list(lines.values())
     more = [f"and {len(short) - MOST_LINES} more"] if len(short) > MOST_LINES else []
     return short[:MOST_LINES] + more, reasons[:MOST_REASONS]

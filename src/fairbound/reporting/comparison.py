@@ -14,11 +14,11 @@ from markupsafe import Markup
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.between import ProvedCurve
 from fairbound.certificate.certificate import Certificate
-from fairbound.reporting.amounts import Amounts
 from fairbound.reporting.figures import CurveScale, Frame, comparison_picture
 from fairbound.reporting.markup import svg
 from fairbound.reporting.question_view import SIZES
-from fairbound.reporting.report_data import Findings
+from fairbound.reporting.report_data import Examined, Findings
+from fairbound.wording.amounts import Amounts
 from fairbound.wording.digits import radius_down
 
 #: The table lists so many distances at most.
@@ -90,6 +90,11 @@ class Comparison:
         return not np.array_equal(old.weight, new.weight)
 
     @property
+    def several(self) -> bool:
+        """Whether the documents answer other questions too."""
+        return self.new.verification.questions[1:] != ()
+
+    @property
     def digest(self) -> str:
         """The SHA-256 of the older document."""
         return sha256(self.old.document).hexdigest()
@@ -101,8 +106,7 @@ class Comparison:
 
     @cached_property
     def _curves(self) -> tuple[ProvedCurve, ProvedCurve]:
-        old, new = (ProvedCurve(one.document, one.verification, number=one.number) for one in (self.old, self.new))
-        return old, new
+        return self.old.proved_curve, self.new.proved_curve
 
     @cached_property
     def amounts(self) -> Amounts:
@@ -180,3 +184,21 @@ class Comparison:
 def _difference(first: str, second: str) -> str:
     """Return how two numbers differ as they are printed."""
     return f"{abs(Decimal(first) - Decimal(second)):f}"
+
+
+def compared(old: Examined, new: Examined, names: tuple[str, str]) -> list[Comparison]:
+    """Return a comparison for each question that both answer; of a single one each, whatever they are."""
+    if len(old.questions) == len(new.questions) == 1:
+        return [Comparison(old.questions[0], new.questions[0], names)]
+    found = []
+    for one in new.questions:
+        asked = (one.question.metric, one.question.group, one.population.loss_name, one.population.positive)
+        same = [
+            other
+            for other in old.questions
+            if (other.question.metric, other.question.group, other.population.loss_name, other.population.positive)
+            == asked
+        ]
+        if same:
+            found.append(Comparison(same[0], one, names, one.number))
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 from fairbound.arithmetic.arrays import Integers
 from fairbound.certificate.cautions import FEW_ROWS, counts_rows, few_rows
 from fairbound.data.population import Population
-from fairbound.reporting.amounts import Amounts, percent
+from fairbound.data.provenance import UNTOLD, Provenance
+from fairbound.wording.amounts import Amounts, percent
 from fairbound.wording.digits import exactly
 from fairbound.wording.vocabulary import Wording, wording
 
@@ -32,15 +33,15 @@ class DataView:
         What is known of them.
     order
         The numbers of the cells, in the order in which they matter.
-    amounts
-        How mean losses are written.
+    measures
+        The same data with all that was measured in them, and how its means are written.
     excluded
         How many rows were left out, by reason.
     """
 
     population: Population
     order: Integers
-    amounts: Amounts
+    measures: Sequence[tuple[Population, Amounts]]
     excluded: Mapping[str, int]
 
     @property
@@ -59,20 +60,34 @@ class DataView:
         return FEW_ROWS
 
     @property
-    def ceiling(self) -> str | None:
-        """The largest loss that a row can have; None if there is no such."""
-        return exactly(self.population.ceiling) if np.isfinite(self.population.ceiling) else None
+    def means(self) -> list[dict[str, str | None]]:
+        """What was measured: its name, its mean over all rows, and the largest value that a row can have."""
+        return [
+            {
+                "title": wording(one).mean_words,
+                "column": wording(one).column,
+                "mean": amounts.near(one.loss) + amounts.sign,
+                "ceiling": exactly(one.ceiling) if np.isfinite(one.ceiling) else None,
+                "unit": amounts.unit,
+            }
+            for one, amounts in self.measures
+        ]
 
     @property
-    def mean(self) -> str:
-        """The mean of all rows."""
-        return self.amounts.near(self.population.loss) + self.amounts.sign
+    def provenance(self) -> Provenance:
+        """What the author says of the data and of the model."""
+        return self.population.provenance
+
+    @property
+    def told(self) -> bool:
+        """Whether it says anything."""
+        return self.provenance != UNTOLD
 
     @property
     def rows(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """The cells, and those that unfold."""
         population, thin = self.population, few_rows(self.population)
-        mass, rates, mean, weight = population.mass, population.base_rates, population.mean, population.weight
+        mass, rates, weight = population.mass, population.base_rates, population.weight
         order = np.arange(self.order.size) if self.order.size <= FIRST_CELLS else self.order
         found = []
         for cell in order[:MOST_CELLS]:
@@ -86,7 +101,10 @@ class DataView:
                     "weight": f"{weight[s, y]:,.0f}",
                     "share": percent(mass[s, y]),
                     "rate": percent(rates[s, y]),
-                    "mean": self.amounts.near(mean[s, y]) + self.amounts.sign if weight[s, y] else None,
+                    "means": [
+                        amounts.near(one.mean[s, y]) + amounts.sign if weight[s, y] else "\N{EN DASH}"
+                        for one, amounts in self.measures
+                    ],
                 }
             )
         return found[:FIRST_CELLS], found[FIRST_CELLS:]

@@ -14,8 +14,8 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.continuous import attained_steps
-from fairbound.reporting.amounts import Amounts
 from fairbound.reporting.markup import append, element
+from fairbound.wording.amounts import Amounts
 
 #: Width of the picture of one cell's move, in its own units.
 MOVE_WIDTH = 200.0
@@ -143,6 +143,7 @@ def curve_picture(
     *,
     distance: float,
     loss: float,
+    threshold: float | None,
     chosen: int,
     sampled: bool,
     lower: bool,
@@ -158,6 +159,7 @@ def curve_picture(
     append(
         picture,
         frame.level(loss, "data"),
+        None if threshold is None else frame.level(threshold, "limit"),
         None if sampled else element("path", class_="between", d=f"{frame.path(_from(proved, rho[0]))}{back}Z"),
         element("path", class_="bound", d=frame.path(proved)),
         element("path", class_="attained", d=frame.path(low)),

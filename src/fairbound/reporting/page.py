@@ -16,6 +16,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from fairbound.reporting.second_checker import browser_checker
 from fairbound.version import __version__
 from fairbound.wording.names import printable, short_name
 from fairbound.wording.vocabulary import capitalised
@@ -44,24 +45,33 @@ def _shown(value: object) -> object:
     return value if isinstance(value, Markup) else printable(str(value))
 
 
-def fill(title: str, scripts: Sequence[str], **facts: Any) -> str:
-    """Return the page; ``scripts`` are the names of our own, the policy admits no other."""
+def fill(title: str, scripts: Sequence[str], template: str = "page.html", **facts: Any) -> str:
+    """Return a page; ``scripts`` are the names of our own, the policy admits no other.
+
+    The second checker runs in a worker, which the page makes of the text that it carries: nothing is loaded for it.
+    """
     style, code = _file("report.css"), [_file(name) for name in scripts]
     policy = (
-        f"default-src 'none'; script-src {' '.join(map(_digest, code))}; style-src {_digest(style)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {' '.join(map(_digest, code))}; worker-src blob:; style-src {_digest(style)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
     return (
         _environment()
-        .get_template("page.html")
+        .get_template(template)
         .render(
             title=short_name(title, 200),
             policy=policy,
             style=Markup(style),  # noqa: S704 (our own)
             scripts=[Markup(text) for text in code],  # noqa: S704 (our own)
+            checker=browser_checker(),
             **facts,
         )
     )
+
+
+def checker_page() -> str:
+    """Return a page, complete in itself, that checks any certificate dropped onto it."""
+    return fill("Check a certificate", ("checking.js",), "checker_page.html")
 
 
 def _file(name: str) -> str:

@@ -13,12 +13,12 @@ from markupsafe import Markup
 from fairbound.certificate.certificate import Certificate
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.problem.metrics import METRICS
-from fairbound.reporting.amounts import Amounts
 from fairbound.reporting.figures import ARROW, CurveScale, Frame, curve_picture, finite_top, scale_picture
 from fairbound.reporting.markup import svg
 from fairbound.reporting.reach import reach_text
 from fairbound.reporting.report_data import Findings
 from fairbound.reporting.worst_case import FIRST_CELLS, WorstCases
+from fairbound.wording.amounts import Amounts
 from fairbound.wording.confidence import with_probability
 from fairbound.wording.digits import Digits, gap_up, radius_down
 from fairbound.wording.vocabulary import SELECTED, ZERO_ONE, Wording, wording
@@ -35,10 +35,30 @@ SIZES = (("broad", (860, 400)), ("narrow", (380, 320)))
 
 @dataclass(frozen=True)
 class QuestionView:
-    """A question and its answers at all radii; ``number`` is its place on the page."""
+    """A question and its answers at all radii.
+
+    ``confidence`` is that of the whole document: all that a page says holds together. ``first`` is the first question
+    of the page, None if it is this one.
+    """
 
     findings: Findings
-    number: int = 0
+    confidence: float | None
+    first: Findings | None = None
+
+    @property
+    def same_nearest(self) -> bool:
+        """Whether its condition on base rates and its nearest population are those of the first question."""
+        first = self.first
+        return first is not None and (first.question.condition, first.distance, first.question.limited) == (
+            self.asked.condition,
+            self.findings.distance,
+            self.asked.limited,
+        )
+
+    @property
+    def number(self) -> int:
+        """Its place on the page."""
+        return self.findings.number
 
     @property
     def asked(self) -> Certificate:
@@ -83,8 +103,7 @@ class QuestionView:
     @property
     def chance(self) -> str:
         """The probability of the statement, or nothing."""
-        level = self.asked.confidence
-        return "" if level is None else with_probability(level, self.asked.population.rows)
+        return "" if self.confidence is None else with_probability(self.confidence, self.asked.population.rows)
 
     @cached_property
     def certificates(self) -> tuple[Certificate, ...]:
@@ -117,8 +136,27 @@ class QuestionView:
 
     @property
     def chosen(self) -> int:
-        """Which radius is shown first."""
-        return len(self.certificates) // 2
+        """Which radius is shown first: that at which a threshold is kept least or broken most, else the middle one."""
+        if self.findings.threshold is None:
+            return len(self.certificates) // 2
+        worst = (min if self.asked.lower else max)(self.certificates, key=lambda c: c.bound)
+        return self.certificates.index(worst)
+
+    @property
+    def gate(self) -> dict[str, Any] | None:
+        """How a threshold compares with the worst bound, both with as many digits as it takes to tell them apart."""
+        threshold, worst = self.findings.threshold, self.findings.worst
+        if threshold is None:
+            return None
+        amounts = self.amounts.exact_for(threshold)
+        bound = amounts.down(worst.bound) if worst.lower else amounts.up(worst.bound)
+        return {
+            "passed": self.findings.passed,
+            "threshold": amounts.exactly(threshold),
+            "bound": bound,
+            "rho": radius_down(worst.rho),
+            "several": len(self.findings.certificates) > 1,
+        }
 
     @cached_property
     def worst(self) -> WorstCases:
@@ -156,9 +194,10 @@ class QuestionView:
     @cached_property
     def scale(self) -> CurveScale:
         """The ranges of the picture."""
+        limit = () if self.findings.threshold is None else (self.findings.threshold,)
         return CurveScale.fitting(
             [*(c.rho for c in self.certificates), *self.findings.infeasible, self.findings.distance],
-            [*(c.bound for c in self.certificates), self.asked.on_data],
+            [*(c.bound for c in self.certificates), self.asked.on_data, *limit],
         )
 
     @property
@@ -218,6 +257,7 @@ class QuestionView:
                     self.findings.bound_line,
                     distance=self.findings.distance,
                     loss=self.asked.on_data,
+                    threshold=self.findings.threshold,
                     chosen=self.chosen,
                     sampled=self.sampled,
                     lower=self.asked.lower,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.curve import CertificateCurve
@@ -12,17 +13,17 @@ from fairbound.certificate.evidence import Evidence
 from fairbound.errors import InputError, given
 from fairbound.reporting.attachment import Attachment, attach
 from fairbound.reporting.checked import CheckView, refusals
-from fairbound.reporting.comparison import Comparison
+from fairbound.reporting.comparison import compared
 from fairbound.reporting.data_view import DataView
 from fairbound.reporting.page import fill
 from fairbound.reporting.question_view import QuestionView, shared_sentences
-from fairbound.reporting.report_data import Findings, examine
+from fairbound.reporting.report_data import Examined, examine
 
 #: A page stays near or below this size: of the certificate as much is attached as fits.
 MOST_BYTES = 1_950_000
 
 #: The scripts of a page.
-SCRIPTS = ("report.js",)
+SCRIPTS = ("report.js", "checking.js")
 
 #: What two models are called if nobody names them.
 NAMES = ("the older model", "the newer model")
@@ -67,7 +68,7 @@ def report(
     Parameters
     ----------
     source
-        A certificate, a curve, evidence of several questions, or a JSON document of these.
+        A certificate, a curve, the answers to several questions, or a JSON document of any of them.
     against
         The same of an older model: the page then begins with what is better and what is worse, and draws both curves
         in one picture.
@@ -89,39 +90,58 @@ def report(
 
 
 def render(
-    findings: Findings,
+    examined: Examined,
     title: str | None = None,
     excluded: Mapping[str, int] | None = None,
     *,
-    older: Findings | None = None,
+    older: Examined | None = None,
     names: tuple[str, str] = NAMES,
 ) -> Report:
     """Return the page about a document that was examined, perhaps against an older one."""
-    questions = [QuestionView(one) for one in findings.every]
-    first = questions[0]
+    every = examined.questions
+    questions = [QuestionView(one, examined.confidence, every[0] if one.number else None) for one in every]
+    first, population = questions[0], examined.population
     common, own = shared_sentences(questions)
-    comparisons = [] if older is None else [Comparison(older, findings, names)]
-    whose = "this model's " if first.asked.metric == "loss" else "the "
-    question = f"How {'small' if first.asked.lower else 'large'} can {whose}{first.said.words} get?"
-    against = f"{names[1]} against {names[0]}"
-    facts = {
+    measures = {(q.asked.population.loss_name, q.asked.population.positive): q for q in reversed(questions)}
+    told = population.provenance
+    named = " ".join(part for part in (told.model, told.model_version) if part)
+    facts: dict[str, Any] = {
         "questions": questions,
-        "comparisons": comparisons,
-        "data": DataView(findings.population, first.worst.order, first.cell_amounts, _counts(excluded)),
-        "proved": findings.verification.valid,
-        "refused": refusals(findings),
-        "doubts": findings.doubts[:20],
+        "comparisons": [] if older is None else compared(older, examined, names),
+        "data": DataView(
+            population,
+            first.worst.order,
+            [(q.asked.population, q.cell_amounts) for q in reversed(measures.values())],
+            _counts(excluded),
+        ),
+        "about": [part for part in (named, told.data, (told.date or "")[:10]) if part],
+        "proved": examined.verification.valid,
+        "refused": refusals(examined),
+        "doubts": examined.doubts[:20],
+        "careful": [str(caution) for caution in examined.cautions],
         "common": common,
         "own": own,
         "page_data": [q.script_data for q in questions],
     }
-    heading = title or (question if older is None else f"{against[:1].upper()}{against[1:]}")
+    heading = title or _heading(questions, None if older is None else names)
 
     def whole(attached: Attachment | None) -> str:
-        return fill(heading, SCRIPTS, check=CheckView(findings, attached), **facts)
+        return fill(heading, SCRIPTS, check=CheckView(examined, attached), **facts)
 
     room = MOST_BYTES - len(whole(None).encode("utf-8"))
-    return Report(whole(attach(findings.document, room)))
+    return Report(whole(attach(examined.document, room)))
+
+
+def _heading(questions: Sequence[QuestionView], names: tuple[str, str] | None) -> str:
+    """Return the page's title: the question that it answers."""
+    if names is not None:
+        against = f"{names[1]} against {names[0]}"
+        return f"{against[:1].upper()}{against[1:]}"
+    first = questions[0]
+    if len(questions) > 1:
+        return "How bad can this model get?"
+    whose = "this model's " if first.asked.metric == "loss" else "the "
+    return f"How {'small' if first.asked.lower else 'large'} can {whose}{first.said.words} get?"
 
 
 def _counts(excluded: Mapping[str, int] | None) -> dict[str, int]:

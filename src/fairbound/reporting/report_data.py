@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.between import ProvedCurve
-from fairbound.certificate.cautions import Caution, cautions_of
-from fairbound.certificate.certificate import Certificate
+from fairbound.certificate.cautions import Caution, data_cautions, result_cautions
+from fairbound.certificate.certificate import Certificate, keeps, read_questions
 from fairbound.certificate.continuous import bound_line, bound_steps
-from fairbound.certificate.curve import CertificateCurve
-from fairbound.certificate.evidence import Evidence, Gate
+from fairbound.certificate.curve import CertificateCurve, curve_of
+from fairbound.certificate.evidence import Evidence
 from fairbound.data.population import Population, without_variance
-from fairbound.data.provenance import Provenance
 from fairbound.errors import InputError, argument
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.solve.base_rates import BaseRates
@@ -25,6 +24,7 @@ from fairbound.solve.problem import problem_of
 from fairbound.solve.rates_nearest import nearest_rates
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.signed_values import objective_problem
+from fairbound.verify.reading import read_document
 from fairbound.verify.verdict import Verification, verify
 from fairbound.wording.digits import radius_down
 
@@ -34,7 +34,7 @@ DISTANCE_ACCURACY = 1e-6
 
 @dataclass(frozen=True)
 class Findings:
-    """A question of a document, and what is known of it.
+    """A question of a document, and what is known of its answers.
 
     Attributes
     ----------
@@ -42,10 +42,8 @@ class Findings:
         The text that was checked, to the byte.
     number
         The number of the question.
-    evidence
-        All questions of the document, with gates and cautions.
     curve
-        Whether it holds several radii.
+        Whether it was asked at several radii.
     certificates
         Its certificates in the order of their radii.
     infeasible
@@ -53,43 +51,28 @@ class Findings:
     distance
         Distance to the nearest distribution in question, computed anew from the statistics; of a sample, the
         smallest radius at which something remains to certify.
+    threshold
+        What its bounds have to keep; None for nothing.
     verification
-        What the checker says of the whole document.
+        What the checker says of the document.
     doubts
         Sentences about what the document states, the checker does not check, and we find otherwise.
     """
 
     document: bytes
     number: int
-    evidence: Evidence
     curve: bool
     certificates: tuple[Certificate, ...]
     infeasible: tuple[float, ...]
     distance: float
+    threshold: float | None
     verification: Verification
     doubts: tuple[str, ...]
-    others: tuple[Findings, ...] = ()
 
-    @property
-    def every(self) -> tuple[Findings, ...]:
-        """The questions of the document."""
-        return (self, *self.others)
-
-    @property
-    def gate(self) -> Gate | None:
-        """The threshold of the question, if there is one; of a document that is not proved it is not passed."""
-        threshold = self.evidence.thresholds[self.number]
-        return None if threshold is None else Gate(self.evidence.curves[self.number], threshold)
-
-    @property
-    def cautions(self) -> list[Caution]:
-        """What is to be said of the data, and of this question."""
-        return cautions_of(self.population, self.certificates)
-
-    @property
-    def provenance(self) -> Provenance:
-        """What the document says of data and model."""
-        return self.population.provenance
+    @cached_property
+    def proved_curve(self) -> ProvedCurve:
+        """What is proved at every radius, of a document that is proved."""
+        return ProvedCurve(self.document, self.verification, number=self.number)
 
     @cached_property
     def bound_line(self) -> tuple[Floats, Floats]:
@@ -97,7 +80,7 @@ class Findings:
         rho, bound = (np.array([getattr(c, key) for c in self.certificates]) for key in ("rho", "bound"))
         if not self.verification.valid:
             return bound_steps(rho, bound, self.distance, lower=self.question.lower)
-        return bound_line(ProvedCurve(self.document, self.verification, number=self.number), rho, self.distance)
+        return bound_line(self.proved_curve, rho, self.distance)
 
     @property
     def population(self) -> Population:
@@ -114,27 +97,85 @@ class Findings:
         """A certificate to read the question from: all of them answer the same one."""
         return self.certificates[0]
 
+    @property
+    def worst(self) -> Certificate:
+        """The certificate with the worst bound."""
+        return (min if self.question.lower else max)(self.certificates, key=lambda c: c.bound)
 
-def examine(source: object) -> Findings:
-    """Read and check a certificate, a curve, evidence, or a JSON document of these; the first question leads."""
+    @property
+    def passed(self) -> bool:
+        """Whether the bounds keep the threshold: computed from them, whatever the document says."""
+        return self.threshold is None or keeps(self.certificates, self.threshold)
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A document that was read and checked.
+
+    Attributes
+    ----------
+    document
+        The text, to the byte.
+    questions
+        What is known of each of its questions.
+    confidence
+        The probability with which all its bounds hold together; None if the rows are all there is.
+    verification
+        What the checker says.
+    """
+
+    document: bytes
+    questions: tuple[Findings, ...]
+    confidence: float | None
+    verification: Verification
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What the document states and we find otherwise."""
+        return tuple(dict.fromkeys(doubt for one in self.questions for doubt in one.doubts))
+
+    @property
+    def cautions(self) -> list[Caution]:
+        """What a reader should know before relying on the bounds."""
+        found = data_cautions(self.population)
+        for one in self.questions:
+            of = f"{one.question.metric}: " if len(self.questions) > 1 else ""
+            found += [caution.about(of) for caution in result_cautions(one.certificates)]
+        return found
+
+    @property
+    def population(self) -> Population:
+        """What was known of the data, with what the first question is about."""
+        return self.questions[0].population
+
+
+def examine(source: object) -> Examined:
+    """Read and check a certificate, a curve, answers to several questions, or a JSON document of any of them."""
     if isinstance(source, Certificate | CertificateCurve | Evidence):
         source = source.to_json()
     if not isinstance(source, str | bytes):
         message = (
-            f"{argument('source')} must be a certificate, a curve, evidence or a document as to_json() writes it, not "
-            f"{type(source).__name__}"
+            f"{argument('source')} must be a certificate, a curve, answers to several questions or a document as "
+            f"to_json() writes it, not {type(source).__name__}"
         )
         raise InputError(message)
-    document = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
-    evidence, verification = Evidence.from_json(document), verify(document)
-    first, *others = (_findings(document, evidence, verification, number) for number in range(len(evidence)))
-    return replace(first, others=tuple(others))
+    text = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
+    document = read_document(text)
+    verification = verify(text)
+    thresholds = {gate.question: gate.threshold for gate in document.gates}
+    found = [
+        _examined(text, number, curve_of(question, certificates), thresholds.get(number), verification)
+        for number, (question, certificates) in enumerate(
+            zip(document.questions, read_questions(document), strict=True)
+        )
+    ]
+    return Examined(text, tuple(found), document.confidence, verification)
 
 
-def _findings(document: bytes, evidence: Evidence, verification: Verification, number: int) -> Findings:
-    """Return what is known of one question of a document."""
-    whole = evidence.curves[number]
-    curve = not np.isnan(whole.distance)
+def _examined(
+    text: bytes, number: int, whole: CertificateCurve, threshold: float | None, verification: Verification
+) -> Findings:
+    """Look at one question from all sides."""
     certificates = tuple(sorted(whole, key=lambda c: c.rho))
     infeasible = tuple(sorted(float(rho) for rho in whole.rho[~whole.feasible]))
     distance = least_radius(certificates[0])
@@ -144,12 +185,13 @@ def _findings(document: bytes, evidence: Evidence, verification: Verification, n
         for rho in infeasible
         if rho > distance + DISTANCE_ACCURACY
     ]
-    if curve and abs(whole.distance - distance) > DISTANCE_ACCURACY:
+    if abs(whole.distance - distance) > DISTANCE_ACCURACY:  # not if it is not told
         doubts.append(
             f"The document states {whole.distance:.6f} as the smallest distance at which there is something to "
             f"certify; from its own statistics it is {distance:.6f}, the number shown on this page."
         )
-    return Findings(document, number, evidence, curve, certificates, infeasible, distance, verification, tuple(doubts))
+    curve = not np.isnan(whole.distance) or len(whole) > 1
+    return Findings(text, number, curve, certificates, infeasible, distance, threshold, verification, tuple(doubts))
 
 
 def least_radius(c: Certificate) -> float:

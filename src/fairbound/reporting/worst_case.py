@@ -10,10 +10,10 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.certificate.certificate import Certificate
-from fairbound.reporting.amounts import Amounts, change_in_percent, percent
 from fairbound.reporting.figures import move_picture, move_place
 from fairbound.reporting.markup import svg
 from fairbound.reporting.report_data import worst_losses
+from fairbound.wording.amounts import Amounts, change_in_percent, percent
 
 #: So many cells, those that change most, are shown at first; more unfold.
 FIRST_CELLS = 8

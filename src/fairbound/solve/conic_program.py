@@ -25,7 +25,7 @@ def conic_solver() -> tuple[ModuleType, ModuleType]:
     except ImportError:
         message = (
             f"{argument('divergence')}: distances other than 'hellinger' need a conic solver, and Clarabel is not "
-            "installed; install it with: pip install 'fairbound[divergences]'"
+            "installed; install it with: pip install clarabel"
         )
         raise InputError(message) from None
     return clarabel, sparse

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import UNIT, lowered
+from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.data.population import Population
 from fairbound.errors import InputError, argument
 from fairbound.solve.limit_terms import solve_limited
 from fairbound.solve.saddle import Derivatives, GlobalRows, LocalRows
 from fairbound.solve.shares import MarginalSet
+from fairbound.wording.notebook import html_paragraph
+from fairbound.wording.overview import shares_html
 
 #: An affinity this close to one cannot be told from one in floating point: the distance is reported as zero.
 INDISTINGUISHABLE = 64 * UNIT
@@ -29,11 +34,34 @@ class NearestFair:
         Its Hellinger distance from the data, rounded up.
     group_mass, label_mass
         Its shares of the groups and of the labels; its cell masses are their products.
+    groups, labels
+        Their names.
     """
 
     distance: float
     group_mass: Floats
     label_mass: Floats
+    groups: tuple[Hashable, ...] = ()
+    labels: tuple[Hashable, ...] = ()
+
+    @property
+    def mass(self) -> Floats:
+        """Its cell masses."""
+        return np.outer(self.group_mass, self.label_mass)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return its cells as a data frame of "pandas", "polars" or "pyarrow", or of the library that you work with."""
+        return native_frame(cell_names(self.groups, self.labels) | {"mass": self.mass.ravel().tolist()}, backend)
+
+    def __repr__(self) -> str:
+        return (
+            f"NearestFair(distance={self.distance:.6f}, {len(self.group_mass)} groups x {len(self.label_mass)} labels)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook: how far it is, and its shares."""
+        said = f"The nearest distribution with equal base rates is at Hellinger distance {self.distance:.6f}"
+        return html_paragraph(said, strong=True) + shares_html(self)
 
 
 @dataclass(frozen=True)
@@ -142,4 +170,5 @@ def nearest_fair(population: object) -> NearestFair:
         message = f"{argument('population')} must be a Population, not {kind}; see Population.from_predictions"
         raise InputError(message)
     shape = population.mass.shape
-    return nearest_shares(population.mass, MarginalSet(shape[0]), MarginalSet(shape[1]))
+    found = nearest_shares(population.mass, MarginalSet(shape[0]), MarginalSet(shape[1]))
+    return replace(found, groups=population.groups, labels=population.labels)

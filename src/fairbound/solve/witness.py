@@ -8,14 +8,19 @@ with equal base rates, where nothing is left to mix in, that one is taken as ins
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import UNIT, lowered, margin, most_affinity
+from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.problem import Problem
+from fairbound.wording.notebook import html_paragraph
+from fairbound.wording.overview import shares_html
 
 #: Affinity beyond what is needed that mixing aims at, so that rounding does not undo it.
 SPARE = 16 * UNIT
@@ -46,6 +51,8 @@ class Witness:
         ``sum sqrt(dP dQ)``, rounded down; Q's Hellinger distance from P is at most ``sqrt(1 - affinity)``.
     divergence
         Q's distance from P if the question measures it otherwise than by Hellinger, rounded up; else None.
+    groups, labels
+        The names of groups and labels.
     """
 
     group_mass: Floats
@@ -56,6 +63,21 @@ class Witness:
     loss: float
     affinity: float
     divergence: float | None = None
+    groups: tuple[Hashable, ...] = ()
+    labels: tuple[Hashable, ...] = ()
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return its cells as a data frame of "pandas", "polars" or "pyarrow", or of the library that you work with."""
+        return native_frame(cell_names(self.groups, self.labels) | {"mass": self.mass.ravel().tolist()}, backend)
+
+    def __repr__(self) -> str:
+        size = f"{self.mass.shape[0]} groups x {self.mass.shape[1]} labels"
+        return f"Witness(attained={self.loss:.6f}, distance={self.distance:.6f}, {size})"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook: what it attains, how far it is, and its shares."""
+        said = f"A distribution that attains {self.loss:.6f} at distance {self.distance:.6f} from the data"
+        return html_paragraph(said, strong=True) + shares_html(self)
 
     @property
     def distance(self) -> float:

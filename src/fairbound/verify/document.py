@@ -159,7 +159,7 @@ class Objective:
     """A mean given a group, or how two differ: ``plus`` minus ``minus``, either of which may be missing.
 
     With a ``label``, among the rows that have it (or, unless ``inside``, among the others). A ``ratio`` is the mean of
-    ``minus`` divided by that of ``plus``.
+    ``minus`` divided by that of ``plus``. Without groups: every two groups, either way round.
     """
 
     plus: Count | None
@@ -226,7 +226,33 @@ class Fractional:
     label_mu: list[Number]
 
 
-Leaf = Tilted | Fractional
+@dataclass(frozen=True)
+class Shared:
+    """Multipliers for all pairs of groups at once: of groups that do not count, that are added, that are subtracted."""
+
+    zeta: list[list[Number]]
+    plus: list[list[Number]]
+    minus: list[list[Number]]
+    slope: list[list[Number]] | None
+    plus_slope: list[list[Number]] | None
+    minus_slope: list[list[Number]] | None
+    centre: list[Number]
+    omega: list[Number]
+    lam: Amount
+    nu: list[Number] | None
+    group_mu: list[Number]
+    label_mu: list[Number]
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """Multipliers of a piece, form P: like form F, for every two groups; of several sets each takes its best one."""
+
+    form: Literal["P"]
+    sets: list[Shared]
+
+
+Leaf = Tilted | Fractional | Pairwise
 
 
 @dataclass(frozen=True)

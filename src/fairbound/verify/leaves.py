@@ -1,4 +1,6 @@
-"""What the multipliers of a piece prove: one inequality, two forms (docs/specification.md).
+"""What the multipliers of a piece prove: one inequality, two forms and one of them for all pairs of groups at once.
+
+It is proved in docs/specification.md:
 
     value <= sum_i m_i eta_i + lam (radius - offset) + sum_i p_i E_i[ g(u - eta_i) ],   eta_i >= ceiling_i - lam f'(inf)
 
@@ -11,17 +13,21 @@ Standard library and python-flint only.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
+from functools import reduce
+from itertools import permutations, product
 
 from flint import arb, fmpq
 
 from fairbound.verify.balls import RefusedError, largest, total
-from fairbound.verify.document import Fractional, Leaf, Proof, Tilted
+from fairbound.verify.document import Fractional, Leaf, Pairwise, Proof, Shared, Tilted
 from fairbound.verify.shares import Corners, pieces, rates_support
 from fairbound.verify.statement import Cell, Place, Statement
 
 #: Factor and shift of the values of a cell, at a corner.
 Values = Callable[[Place, list[arb]], tuple[arb, arb]]
+
+#: Multipliers of the cells, and how they move with the shares.
+Multipliers = tuple[list[list[float]], list[list[float]] | None]
 
 ZERO = arb(0)
 
@@ -47,17 +53,25 @@ def excesses(statement: Statement, proof: Proof, claimed: float) -> list[arb]:
 
 def excess_of(statement: Statement, leaf: Leaf, axis: str, corners: Corners, claim: arb) -> arb:
     """Return the same of one piece, the convex hull of some corners."""
-    if isinstance(leaf, Tilted):
+    if statement.every != isinstance(leaf, Pairwise):
+        raise RefusedError("leaves of form P are for every two groups, and all others are not")
+    if isinstance(leaf, Pairwise):
+        excess = largest(_best_of(statement, leaf, axis, corners)) - claim
+    elif isinstance(leaf, Tilted):
         excess = _tilted(statement, leaf, axis, corners, claim)
         excess -= claim if statement.objective is None else ZERO
-    elif statement.divergence != "hellinger":
-        raise RefusedError("leaves of form F are for Hellinger balls")
     else:
+        _check_hellinger(statement)
         form = _fractional if statement.objective is None else _conditional
         excess = form(statement, leaf, axis, corners) - claim
     if not excess.is_finite():
         raise RefusedError("the multipliers of a piece prove nothing: a term is infinite")
     return excess
+
+
+def _check_hellinger(statement: Statement) -> None:
+    if statement.divergence != "hellinger":
+        raise RefusedError("leaves of the forms F and P are for Hellinger balls")
 
 
 def least_shares(statement: Statement, axis: str) -> list[fmpq]:
@@ -244,35 +258,121 @@ def _conditional(statement: Statement, leaf: Fractional, axis: str, corners: Cor
     """
     if axis != "part" or leaf.base is not None or leaf.offset is not None:
         raise RefusedError("means given a group take leaves without base and offset, of shares of parts")
-    equal, parts = statement.tolerance == 0, statement.parts
-    if not equal and any(leaf.omega):
-        raise RefusedError("where base rates may differ labels have no shares of their own: omega must be 0")
-    centre, omega, lam = _positive(leaf.centre), _balls(leaf.omega), arb(leaf.lam)
-    groups, labels = range(statement.groups.size), range(statement.labels.size)
-    zeta = [_balls(row) for row in leaf.zeta]
-    slope = [[ZERO] * len(row) for row in zeta] if leaf.slope is None else [_balls(row) for row in leaf.slope]
-    more = [ZERO] if equal or len(parts) == 1 else [ZERO, arb(statement.tolerance)]
+    omega, lam, centre = _checked_omega(statement, leaf), arb(leaf.lam), _positive(leaf.centre)
     most: list[arb] = []
     for x in corners:
-        share = [x[part] for part in statement.part]
-        theta = [[zeta[s][y] + share[y] * slope[s][y] for y in labels] for s in groups]
-        pulls = [[ZERO for _ in more] for _ in groups]
-        for s, y in product(groups, labels):
-            cell, mid = statement.cells[s, y], centre[statement.part[y]]
-            if not theta[s][y] >= cell.ceiling:
-                raise RefusedError(f"a multiplier of cell {(s, y)} falls below its ceiling: not feasible")
-            for n, extra in enumerate(more):
-                start = -extra if statement.part[y] else extra
-                terms = (p * _most(start, zeta[s][y] - v, slope[s][y], share[y], mid) for p, v in cell.upper)
-                pulls[s][n] += ZERO if lam.is_zero() else total(terms)
-        if equal:
-            summed = [total(row[y] for row in theta) - share[y] * omega[y] for y in labels]
-            level = total(largest(summed[y] for y in part) for part in parts)
-        elif len(parts) == 1:
+        theta, pull = _pulled(statement, statement.cells, (leaf.zeta, leaf.slope), x, centre, lam)
+        shares = [x[part] for part in statement.part]
+        if statement.tolerance == 0:
+            summed = [total(column) for column in zip(*theta, strict=True)]
+            level = _most_of_parts(statement, [v - x * o for v, x, o in zip(summed, shares, omega, strict=True)])
+        elif len(statement.parts) == 1:
             level = rates_support(theta, _balls(leaf.nu or []), statement.tolerance)
         else:
-            level = total(largest(row[y] for y in part) for row in theta for part in parts)
-        pulled = statement.groups.support([largest(row) for row in pulls], leaf.group_mu)
-        most.append(level + lam * lam / 4 * pulled)
-    bound = largest(most) - lam * statement.affinity
-    return bound + statement.labels.support(omega, leaf.label_mu) if any(leaf.omega) else bound
+            level = total(_most_of_parts(statement, row) for row in theta)
+        most.append(level + lam * lam / 4 * statement.groups.support(pull, leaf.group_mu))
+    return largest(most) + _rest(statement, leaf, omega, lam)
+
+
+def _checked_omega(statement: Statement, leaf: Fractional | Shared) -> list[arb]:
+    if statement.tolerance != 0 and any(leaf.omega):
+        raise RefusedError("where base rates may differ labels have no shares of their own: omega must be 0")
+    return _balls(leaf.omega)
+
+
+def _rest(statement: Statement, leaf: Fractional | Shared, omega: list[arb], lam: arb) -> arb:
+    """Return what belongs to the bound of means whatever the shares of parts are."""
+    limits = statement.labels.support(omega, leaf.label_mu) if any(leaf.omega) else ZERO
+    return limits - lam * statement.affinity
+
+
+def _most_of_parts(statement: Statement, values: Sequence[arb]) -> arb:
+    """Add up the largest values of the labels of each part."""
+    return total(largest(values[y] for y in part) for part in statement.parts)
+
+
+def _pulled(
+    statement: Statement, cells: dict[Place, Cell], given: Multipliers, x: list[arb], centre: list[arb], lam: arb
+) -> tuple[list[list[arb]], list[arb]]:
+    """Return ``theta = zeta + x slope`` at a corner, and what the terms of each group add up to at most."""
+    groups, labels = range(statement.groups.size), range(statement.labels.size)
+    zeta = [_balls(row) for row in given[0]]
+    slope = [[ZERO] * len(row) for row in zeta] if given[1] is None else [_balls(row) for row in given[1]]
+    share = [x[part] for part in statement.part]
+    theta = [[zeta[s][y] + share[y] * slope[s][y] for y in labels] for s in groups]
+    apart = statement.tolerance != 0 and len(statement.parts) > 1
+    more = [ZERO, arb(statement.tolerance)] if apart else [ZERO]
+    pulls = [[ZERO for _ in more] for _ in groups]
+    for s, y in product(groups, labels):
+        cell, mid = cells[s, y], centre[statement.part[y]]
+        if not theta[s][y] >= cell.ceiling:
+            raise RefusedError(f"a multiplier of cell {(s, y)} falls below its ceiling: not feasible")
+        for n, extra in enumerate(more):
+            start = -extra if statement.part[y] else extra
+            terms = (p * _most(start, zeta[s][y] - v, slope[s][y], share[y], mid) for p, v in cell.upper)
+            pulls[s][n] += ZERO if lam.is_zero() else total(terms)
+    return theta, [largest(row) for row in pulls]
+
+
+def _best_of(statement: Statement, leaf: Pairwise, axis: str, corners: Corners) -> list[arb]:
+    """Form P: return for every two groups the least that a set of multipliers proves of them."""
+    _check_hellinger(statement)
+    if axis != "part" or not leaf.sets:
+        raise RefusedError("every two groups take sets of multipliers, of shares of parts")
+    found = [bounds_of_pairs(statement, one, corners) for one in leaf.sets]
+    return [reduce(arb.min, bounds) for bounds in zip(*found, strict=True)]
+
+
+def bounds_of_pairs(statement: Statement, one: Shared, corners: Corners) -> list[arb]:
+    """Return what a set proves of each two groups, the first one added: form F with the multipliers of their roles.
+
+    A group pulls at most what it does in any role. So all pairs have that in common, and what they add up to is that
+    of groups that do not count, but for what the two have more.
+    """
+    omega, lam, centre = _checked_omega(statement, one), arb(one.lam), _positive(one.centre)
+    rest = _rest(statement, one, omega, lam)
+    given = (one.zeta, one.slope), (one.plus, one.plus_slope), (one.minus, one.minus_slope)
+    most: list[arb] = []
+    for x in corners:
+        found = [_pulled(statement, *role, x, centre, lam) for role in zip(statement.roles, given, strict=True)]
+        pull = [largest(pulls) for pulls in zip(*(pulls for _, pulls in found), strict=True)]
+        same = rest + lam * lam / 4 * statement.groups.support(pull, one.group_mu)
+        levels = _levels(statement, [theta for theta, _ in found], one, omega, x)
+        here = [level + same for level in levels]
+        most = [a.max(b) for a, b in zip(most, here, strict=True)] if most else here
+    return most
+
+
+def _levels(
+    statement: Statement, roles: list[list[list[arb]]], one: Shared, omega: list[arb], x: list[arb]
+) -> list[arb]:
+    """Return the level of form F for each two groups."""
+    pairs = list(permutations(range(statement.groups.size), 2))
+    neither, plus, minus = roles
+    if statement.tolerance == 0:
+        summed = [total(column) for column in zip(*neither, strict=True)]
+        start = [v - x[part] * o for v, part, o in zip(summed, statement.part, omega, strict=True)]
+        added = [[a + v - n for a, v, n in zip(start, *rows, strict=True)] for rows in zip(plus, neither, strict=True)]
+        taken = [[v - n for v, n in zip(*rows, strict=True)] for rows in zip(minus, neither, strict=True)]
+        return [_most_of_parts(statement, [v + w for v, w in zip(added[a], taken[b], strict=True)]) for a, b in pairs]
+    apart = _together([[_most_of_parts(statement, row) for row in role] for role in roles], pairs)
+    if not one.nu or len(statement.parts) > 1:
+        return apart
+    nu = _balls(one.nu)
+    over = [[[v - n for v in row] for row, n in zip(role, nu, strict=True)] for role in roles]
+    columns = [_together([[row[y] for row in role] for role in over], pairs) for y in range(statement.labels.size)]
+    beyond = _together([[total(v.max(ZERO) for v in row) for row in role] for role in over], pairs)
+    joint = (
+        total(nu) + largest([ZERO, *sums]) + arb(statement.tolerance) * more
+        for *sums, more in zip(*columns, beyond, strict=True)
+    )
+    return [a.min(b) for a, b in zip(apart, joint, strict=True)]
+
+
+def _together(roles: list[list[arb]], pairs: list[tuple[int, int]]) -> list[arb]:
+    """Add up numbers of the groups, for each two that are added and subtracted."""
+    neither, plus, minus = roles
+    whole = total(neither)
+    added = [whole + v - n for v, n in zip(plus, neither, strict=True)]
+    taken = [v - n for v, n in zip(minus, neither, strict=True)]
+    return [added[a] + taken[b] for a, b in pairs]

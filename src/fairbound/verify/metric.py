@@ -50,20 +50,29 @@ METRICS = {
 
 
 def made_of(single: Single) -> list[tuple[int, ...]] | None:
-    """Return what the metric is the worst of, each by the numbers of the statements that prove it.
+    """Return by what statements all is proved that the metric is the worst of, by their numbers; each proof once.
 
-    A difference is proved by itself or by what is proved of its two means. None: something is missing.
+    What compares two groups is proved by itself, with every two groups, or by what is proved of its two means. None:
+    something is missing.
     """
     if single.question.metric.name == "loss":
         return [(0,)]
     number = {one.objective: n for n, one in enumerate(single.question.statements)}
-    found: list[tuple[int, ...]] = []
+    found: dict[tuple[int, ...], None] = {}
     for about in _wanted(single):
-        chosen = (about,) if about in number else _halves(about)
-        if not chosen or any(one not in number for one in chosen):
+        ways = ((about,), _every(about), _halves(about))
+        chosen = next((way for way in ways if way and all(one in number for one in way)), None)
+        if chosen is None:
             return None
-        found.append(tuple(number[one] for one in chosen))
-    return found
+        found[tuple(number[one] for one in chosen)] = None
+    return list(found)
+
+
+def _every(about: Objective | None) -> tuple[Objective, ...]:
+    """Return the statement of every two groups that a comparison is part of."""
+    if about is None or about.plus is None or about.minus is None:
+        return ()
+    return (replace(about, plus=None, minus=None),)
 
 
 def _halves(about: Objective | None) -> tuple[Objective, ...]:
@@ -90,8 +99,11 @@ def missing_reasons(single: Single) -> Iterator[str]:
     if not possible:
         yield f"the metric {name[:60]!r} cannot be asked of this population"
         return
+    wanted = list(possible)
     if single.question.confidence is None or len(single.population.groups) > FEW_GROUPS:
-        possible |= {half for one in possible for half in _halves(one)}
+        possible |= {half for one in wanted for half in _halves(one)}
+    if single.question.confidence is None:  # what takes the place of a sample is another one for each pair
+        possible |= {every for one in wanted for every in _every(one)}
     made = made_of(single)
     if len(set(stated)) < len(stated) or not possible >= set(stated) or made is None:
         yield "the statements are not those that the metric is made of: some are missing, others, or there twice"
@@ -145,6 +157,8 @@ def describe_objective(population: Measured, about: Objective | None) -> str:
         return ""
     named = [_named(population.groups, place) for place in (about.plus, about.minus) if place is not None]
     said = f"group {named[0]}" if len(named) == 1 else f"groups {' and '.join(named)}"
+    if not named:
+        said = "every two groups"
     if about.label is not None:
         said += f", label {'' if about.inside else 'not '}{_named(population.labels, about.label)}"
     return f"{said}: "

@@ -20,9 +20,11 @@ from fairbound.verify.document import (
     Losses,
     MeanVariance,
     Measure,
+    Pairwise,
     Population,
     Question,
     Sampling,
+    Shared,
     Statement,
     Tilted,
 )
@@ -178,7 +180,7 @@ def _check_statements(question: Question, top: float | None, shape: Shape) -> No
         where, about = f"statements[{index}]", statement.objective
         _check((about is None) == plain, f"{where}.objective", "must be null for the metric loss, and only there")
         if about is not None and about.ratio:
-            whole = about.plus is not None and about.minus is not None and about.label is None
+            whole = (about.plus is None) == (about.minus is None) and about.label is None
             _check(whole, f"{where}.objective.ratio", "is for two groups, and for all of their rows")
         sampled = statement.sampling is not None
         same = (statement.confidence is not None) == sampled and (question.confidence is not None) == sampled
@@ -250,6 +252,8 @@ def _check_answer(answer: Answer, where: str, statement: Statement, question: Qu
         _check_shape(witness.unseen, f"{where}.witness.unseen", shape)
         _check_shape(witness.reweighting, f"{where}.witness.reweighting", shape)
     about = statement.objective
+    every = about is not None and about.plus is None and about.minus is None
+    _check(not every or witness is None, f"{where}.witness", "must be null for every two groups: it is one pair's")
     parts = 1 if about is None or about.label is None else 2
     size = {"group": shape[0], "label": shape[1], "part": parts}[proof.axis]
     _check_shape(proof.floors, f"{where}.proof.floors", (size,))
@@ -258,9 +262,16 @@ def _check_answer(answer: Answer, where: str, statement: Statement, question: Qu
         _check_leaf(leaf, f"{where}.proof.leaves[{number}]", proof.axis, shape, size, rows)
 
 
-def _check_leaf(leaf: Leaf, where: str, axis: str, shape: Shape, size: int, rows: Shape) -> None:
+def _check_leaf(leaf: Leaf | Shared, where: str, axis: str, shape: Shape, size: int, rows: Shape) -> None:
     expected: dict[str, Shape] = {"centre": (size,), "group_mu": rows[:1], "label_mu": rows[1:]}
-    if isinstance(leaf, Tilted):
+    if isinstance(leaf, Pairwise):
+        for number, one in enumerate(leaf.sets):
+            _check_leaf(one, f"{where}.sets[{number}]", axis, shape, size, rows)
+        return
+    if isinstance(leaf, Shared):
+        tables = ("zeta", "plus", "minus", "slope", "plus_slope", "minus_slope")
+        expected |= {**dict.fromkeys(tables, shape), "omega": shape[1:], "nu": shape[:1]}
+    elif isinstance(leaf, Tilted):
         expected |= {"w": shape, "gamma": (size,), "omega": (size,)}
     else:
         other = shape[1] if axis == "group" else shape[0]

@@ -5,8 +5,10 @@ Standard library and python-flint only. What is computed stands in docs/specific
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
+from itertools import product
 
 from flint import arb, fmpq
 
@@ -61,8 +63,12 @@ class Statement:
         self.divergence = question.divergence
         self.escapes = self.divergence in {"hellinger", "total_variation"}
         self.unseen = question.shift == "general" and question.support == "any"
+        #: Whether it speaks of every two groups.
+        self.every = objective is not None and objective.plus is None and objective.minus is None
         if objective is not None:
             self._check_objective(objective)
+        if self.every and affinity is not None:
+            raise RefusedError("what takes the place of a sample is for two groups, not for every two")
         label = None if objective is None else objective.label
         every = range(self.labels.size)
         self.parts = [list(every)] if label is None else [[label], [y for y in every if y != label]]
@@ -75,11 +81,18 @@ class Statement:
             raise RefusedError("limits on labels need equal base rates: elsewhere groups have labels of their own")
         self._within(rho, affinity)
         whole = total(arb(w) for row in population.weight for w in row)
+        places = list(product(range(self.groups.size), range(self.labels.size)))
         self.cells: dict[Place, Cell] = {
-            (s, y): _cell(population, question, (s, y), whole, self.sign(s, y), factor)
-            for s in range(self.groups.size)
-            for y in range(self.labels.size)
+            place: _cell(population, question, place, whole, self.sign(*place), factor) for place in places
         }
+        #: The cells by what becomes of their group, if it may be any: it does not count, is added, is subtracted.
+        self.roles: list[dict[Place, Cell]] = [self.cells]
+        for sign in (1, -1) if self.every else ():
+            role = {
+                place: _cell(population, question, place, whole, sign, factor) if self.counts(place[1]) else cell
+                for place, cell in self.cells.items()
+            }
+            self.roles.append(role)
         #: The largest value that Q may give the rows of a label, for each sign.
         self.peaks = self._peaks()
         #: What no value of the statement exceeds, and the largest value by size.
@@ -102,20 +115,25 @@ class Statement:
         plus, minus, label = objective.plus, objective.minus, objective.label
         if max(plus or 0, minus or 0) >= self.groups.size or (label or 0) >= self.labels.size:
             raise RefusedError("the objective names groups or labels that do not exist")
-        if plus == minus:
-            raise RefusedError("the objective compares a group with itself, or names none")
+        if plus == minus and not self.every:
+            raise RefusedError("the objective compares a group with itself")
 
     def _peaks(self) -> dict[tuple[int, int], arb]:
         found: dict[tuple[int, int], arb] = {}
-        for (s, y), cell in self.cells.items():
-            sign, most = self.sign(s, y), cell.most(self.escapes)
-            if sign:
-                found[sign, y] = found[sign, y].max(most) if (sign, y) in found else most
+        for sign, (_, y), cell in self._signed():
+            most = cell.most(self.escapes)
+            found[sign, y] = found[sign, y].max(most) if (sign, y) in found else most
         if self.tolerance != 0:  # groups have labels of their own: the worst one counts
             for own in {sign for sign, _ in found}:
                 worst = largest(most for (sign, _), most in found.items() if sign == own)
                 found.update({key: worst for key in found if key[0] == own})
         return found
+
+    def _signed(self) -> Iterator[tuple[int, Place, Cell]]:
+        """List the cells that count, with their signs: in a statement of every two groups they have both."""
+        for sign, role in zip((1, -1), self.roles[1:], strict=False):
+            yield from ((sign, place, cell) for place, cell in role.items() if self.counts(place[1]))
+        yield from ((sign, place, cell) for place, cell in self.cells.items() if (sign := self.sign(*place)))
 
     def relaxed(self, signs: set[int]) -> dict[int, arb]:
         """Return for each label what the means of some signs are at most, together, if all rows have it."""
@@ -127,9 +145,12 @@ class Statement:
         about = self.objective
         if about is None:
             return 1
-        if about.label is not None and (y == about.label) != about.inside:
-            return 0
-        return (s == about.plus) - (s == about.minus)
+        return (s == about.plus) - (s == about.minus) if self.counts(y) else 0
+
+    def counts(self, y: int) -> bool:
+        """Return whether means are taken over rows of a label."""
+        about = self.objective
+        return about is None or about.label is None or (y == about.label) == about.inside
 
 
 def radius(question: Question, rho: float, affinity: arb | None) -> arb:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from functools import partial
+from html import escape
 from typing import Any
 
 from flint import arb, ctx
@@ -122,6 +123,22 @@ class Verification:
     def checks(self) -> tuple[str, ...]:
         """What was checked, in sentences."""
         return tuple(dict.fromkeys(check for one in self.questions for check in one.checks))
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook: the verdict, why not if it is not proved, and what was checked."""
+        said = [f"<p><strong>{escape(self.verdict.value.capitalize())}</strong></p>"]
+        said += [f"<p>{_shown(claim)}</p>" for claim in self.claims]
+        said += [f"<p>gate {_shown(gate)}</p>" for _, gate in self.gates]
+        for title, sentences in (("Reasons", self.reasons), ("Notes", self.remarks), ("What was checked", self.checks)):
+            if sentences:
+                items = "".join(f"<li>{_shown(sentence)}</li>" for sentence in sentences)
+                said.append(f"<details><summary>{title}</summary><ul>{items}</ul></details>")
+        return "".join(said)
+
+
+def _shown(sentence: str) -> str:
+    """Return a sentence that is harmless on a page, and can be stored: names come from strangers."""
+    return escape("".join(c if c.isprintable() else "\ufffd" for c in sentence))
 
 
 @dataclass

@@ -14,6 +14,7 @@ from fairbound.verify.document import (
     Knowledge,
     Losses,
     Measured,
+    Pairwise,
     Proof,
     Question,
     Single,
@@ -40,6 +41,9 @@ CHARACTER = 1.0
 #: At every corner of a piece: a cell, and an atom of it, by form and divergence.
 AT_CELL = {"T": 2.5, "F": 2.0}
 AT_ATOM = {"T": 3.5, "F": 6.0}
+
+#: Of every two groups: how often each cell is looked at, and a label of two groups.
+ROLES, AT_TWO = 3, 1.0
 
 #: For every piece: to begin with; a coordinate of a corner, which may be a long fraction; a coefficient of a limit; a
 #: share that is limited by a skew.
@@ -101,13 +105,17 @@ def _answer(population: Measured, question: Question, answer: Answer, bins: int)
     build = BEGIN + CELL * cells + BIN * bins + LIMIT * limits
     ratio = question.statements[0].objective is not None and question.statements[0].objective.ratio
     build *= 2 if ratio else 1  # for the bound, and what is attained
-    return build + _proof(answer.proof, cells, atoms, AT_LIMIT * limits + AT_SHARE * skewed)
+    return build + _proof(answer.proof, cells, groups, atoms, AT_LIMIT * limits + AT_SHARE * skewed)
 
 
-def _proof(proof: Proof, cells: int, atoms: int, shares: float) -> float:
+def _proof(proof: Proof, cells: int, groups: int, atoms: int, shares: float) -> float:
     corners = len(proof.floors)
     work = len(proof.splits) * corners * AT_CORNER
     for leaf in proof.leaves:
+        if isinstance(leaf, Pairwise):
+            roles = ROLES * (AT_CELL["F"] * cells + AT_ATOM["F"] * atoms) + shares
+            work += AT_PIECE + len(leaf.sets) * corners * (roles + AT_TWO * cells * groups)
+            continue
         once = AT_CELL[leaf.form] * cells + AT_ATOM[leaf.form] * atoms
         # Sums of form F know each share by itself: at the corners of the whole simplex it has two values.
         often = corners if isinstance(leaf, Tilted) or len(proof.leaves) > 1 else min(corners, 2)

@@ -9,9 +9,40 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.wording.names import name
+from fairbound.wording.notebook import html_table
 from fairbound.wording.vocabulary import wording
 
 Rows = tuple[list[str], list[list[str]]]
+
+
+class Shares(Protocol):
+    """What is shown of a distribution of which no more is known than its cells."""
+
+    @property
+    def groups(self) -> tuple[Hashable, ...]:
+        """The names of the groups."""
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """The names of the labels."""
+
+    @property
+    def mass(self) -> Floats:
+        """The masses of the cells."""
+
+
+def shares_html(distribution: Shares) -> str:
+    """Return the table of a distribution's cells for a notebook; where names are not known, numbers."""
+    mass = distribution.mass
+    groups = distribution.groups or tuple(range(mass.shape[0]))
+    labels = distribution.labels or tuple(range(mass.shape[1]))
+    total = mass.sum(axis=1)
+    rows = [
+        [name(group), name(label), f"{mass[s, y]:.4f}", f"{mass[s, y] / total[s] if total[s] else 0.0:.4f}"]
+        for s, group in enumerate(groups)
+        for y, label in enumerate(labels)
+    ]
+    return html_table(["group", "label", "share", "base rate"], rows)
 
 
 class Cells(Protocol):

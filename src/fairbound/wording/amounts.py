@@ -1,4 +1,4 @@
-"""How the values of a question are written on a page: in per cent, in percentage points, or as they are."""
+"""How the values of a question are written for people: in per cent, in percentage points, or as they are."""
 
 from __future__ import annotations
 
@@ -63,6 +63,17 @@ class Amounts:
         """Write a bound and what is attained: see :meth:`Digits.pair`."""
         first, second = self.digits.pair(bound, attained, lower=lower)
         return self._in_unit(first), self._in_unit(second)
+
+    def exact_for(self, value: float) -> Amounts:
+        """Return the same with as many digits as a value has, so that others are seen to be above or below it."""
+        needed = -int(Decimal(repr(value)).normalize().as_tuple().exponent)
+        most = None if self.digits.decimals is None else max(self.digits.decimals, needed)
+        return replace(self, digits=Digits(most))
+
+    def exactly(self, value: float) -> str:
+        """Write a number with all its digits and no more."""
+        number = Decimal(repr(value))
+        return f"{(number if self.unit == 'plain' else number.scaleb(2)).normalize():f}"
 
     def tick(self, value: float) -> str:
         """Write a round number beside an axis."""

@@ -1,0 +1,254 @@
+"""Engines that many people count with: a population from ten million rows, beside the engine's own group-by counts.
+
+Every measurement runs in a process of its own, so that its peak memory is its own, and peers take turns with it.
+Engines that are not installed are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from benchmarks.frames import CELLS, write
+from benchmarks.table import Table, note, seconds
+
+REPEAT = 3
+MEASURED = [("time", 8), ("memory", 8)]
+BINS = 4096
+#: What is counted: our arguments; the peer counts by the same columns, and by 4,096 bins of the first of them.
+CASES: dict[str, dict[str, Any]] = {
+    "predicted labels": {"prediction": "predicted"},
+    "probabilities": {"probability": {">50K": "probability"}},
+    "probabilities, jsd": {"probability": {">50K": "probability"}, "loss_name": "jsd"},
+    "losses": {"loss": "loss"},
+    "losses, weighted": {"loss": "loss", "weight": "weight"},
+}
+
+
+def run(quick: bool) -> None:
+    """Print the tables of this part."""
+    rows = 1_000_000 if quick else 10_000_000
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as servers:
+        file = Path(folder) / "rows.parquet"
+        write(file, rows)
+        table = Table(
+            f"{rows:,} rows, counted by the engine that holds them",
+            [("columns", 18), ("engine", 15), *MEASURED, ("the engine's count", 18), ("memory", 8), ("ratio", 6)],
+        )
+        for engine, (needed, *_) in ENGINES.items():
+            if importlib.util.find_spec(needed) is None:
+                note(f"{engine} is left out: {needed} is not installed")
+                continue
+            place = PREPARE[engine](file, servers) if engine in PREPARE else str(file)
+            for case in CASES:
+                ours, theirs = _side_by_side(place, engine, case)
+                table.row(
+                    case,
+                    engine,
+                    seconds(ours["time"]),
+                    f"{ours['memory']:.0f} MB",
+                    seconds(theirs["time"]),
+                    f"{theirs['memory']:.0f} MB",
+                    f"{ours['time'] / theirs['time']:.2f}x",
+                )
+        note("ratio: our time / the engine's (here small is good); the least of several runs, after one on few rows")
+        note("engines count by group and label, and by predicted label or 4,096 bins: as many groups as ours")
+        note("memory: peak of the process and of those that it started; PostgreSQL's server is not among them")
+
+
+def _side_by_side(place: str, engine: str, case: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Let both run in turns, each in a fresh process, and return the best of each."""
+    best: list[dict[str, float]] = []
+    for turn in range(REPEAT):
+        for index, who in enumerate(("ours", "theirs")):
+            command = [sys.executable, "-m", "benchmarks.engines", place, engine, case, who]
+            answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
+            found = json.loads(answer.strip().rpartition("\n")[2])
+            if turn == 0:
+                best.append(found)
+            best[index] = {key: min(found[key], best[index][key]) for key in found}
+    return best[0], best[1]
+
+
+def _pandas(kind: str) -> Callable[[str], Any]:
+    def opened(file: str) -> Any:
+        import pandas  # noqa: PLC0415 (only where it is measured)
+
+        names = [*CELLS, "predicted"]
+        return pandas.read_parquet(file).astype(dict.fromkeys(names, kind))
+
+    return opened
+
+
+def _count_pandas(frame: Any, keys: list[str], value: str | None, weight: str | None) -> object:
+    binned = frame if value is None else frame.assign(bin=(frame[value] * BINS) // 1)
+    grouped = binned.groupby(keys if value is None else [*keys, "bin"], observed=True)
+    return grouped[weight].agg(["size", "sum"]) if weight else grouped.size()
+
+
+def _dask(file: str) -> Any:
+    import dask.dataframe  # noqa: PLC0415 (only where it is measured)
+
+    return dask.dataframe.read_parquet(file, split_row_groups=True)
+
+
+def _count_dask(frame: Any, keys: list[str], value: str | None, weight: str | None) -> object:
+    binned = frame if value is None else frame.assign(bin=(frame[value] * BINS) // 1)
+    grouped = binned.groupby(keys if value is None else [*keys, "bin"], observed=True)
+    return (grouped[weight].agg(["count", "sum"]) if weight else grouped.size()).compute()
+
+
+def _spark(file: str) -> Any:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 (only where it is measured)
+
+    builder = SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.sql.shuffle.partitions", "8")
+    return builder.config("spark.log.level", "ERROR").getOrCreate().read.parquet(file)
+
+
+def _count_spark(frame: Any, keys: list[str], value: str | None, weight: str | None) -> object:
+    from pyspark.sql import functions  # noqa: PLC0415 (only where it is measured)
+
+    bins = [] if value is None else [functions.floor(functions.col(value) * BINS).alias("bin")]
+    sums = [functions.sum(weight)] if weight else []
+    return frame.groupBy(*keys, *bins).agg(functions.count("*"), *sums).toArrow()
+
+
+def _sqlframe(file: str) -> Any:
+    return importlib.import_module("sqlframe.duckdb").DuckDBSession().read.parquet(file)
+
+
+def _count_sqlframe(frame: Any, keys: list[str], value: str | None, weight: str | None) -> object:
+    functions = importlib.import_module("sqlframe.duckdb.functions")
+    bins = [] if value is None else [functions.floor(functions.col(value) * BINS).alias("bin")]
+    sums = [functions.sum(weight)] if weight else []
+    return frame.groupBy(*keys, *bins).agg(functions.count("*"), *sums).collect()
+
+
+def _ibis_duckdb(file: str) -> Any:
+    return importlib.import_module("ibis").duckdb.connect().read_parquet(file)
+
+
+def _ibis_postgres(port: str) -> Any:
+    ibis = importlib.import_module("ibis")
+    return ibis.postgres.connect(host="127.0.0.1", port=int(port), user="tester", database="postgres").table("people")
+
+
+def _ibis_sqlite(file: str) -> Any:
+    return importlib.import_module("ibis").sqlite.connect(file).table("people")
+
+
+def _count_ibis(frame: Any, keys: list[str], value: str | None, weight: str | None) -> object:
+    binned = frame if value is None else frame.mutate(bin=(frame[value] * BINS).floor())
+    sums = {"sum": binned[weight].sum()} if weight else {}
+    return binned.group_by(*keys, *([] if value is None else ["bin"])).agg(count=binned.count(), **sums).to_pyarrow()
+
+
+#: The module that is needed, how the rows are opened, and how the engine counts them in its own words.
+ENGINES: dict[str, tuple[str, Callable[[str], Any], Callable[..., object]]] = {
+    "pandas": ("pandas", _pandas("str"), _count_pandas),
+    "pandas category": ("pandas", _pandas("category"), _count_pandas),
+    "pandas object": ("pandas", _pandas("object"), _count_pandas),
+    "dask": ("dask", _dask, _count_dask),
+    "spark": ("pyspark", _spark, _count_spark),
+    "ibis duckdb": ("ibis", _ibis_duckdb, _count_ibis),
+    "ibis postgres": ("ibis", _ibis_postgres, _count_ibis),
+    "ibis sqlite": ("ibis", _ibis_sqlite, _count_ibis),
+    "sqlframe": ("sqlframe", _sqlframe, _count_sqlframe),
+}
+
+
+def _in_sqlite(file: Path, _: ExitStack) -> str:
+    """Copy the rows into a database of SQLite."""
+    import sqlite3  # noqa: PLC0415 (only where it is measured)
+
+    import pyarrow.parquet  # noqa: PLC0415 (only where it is measured)
+
+    place = str(file.with_suffix(".sqlite"))
+    with sqlite3.connect(place) as connection:
+        names = "sex TEXT, income TEXT, predicted TEXT, probability REAL, loss REAL, weight REAL"
+        connection.execute(f"CREATE TABLE people ({names})")
+        for batch in pyarrow.parquet.ParquetFile(file).iter_batches():
+            columns = (column.to_pylist() for column in batch.columns)
+            connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?)", zip(*columns, strict=True))
+    connection.close()
+    return place
+
+
+def _in_postgres(file: Path, servers: ExitStack) -> str:
+    """Start a server, copy the rows into it, and return its port."""
+    import duckdb  # noqa: PLC0415 (only where it is measured)
+    import psycopg  # noqa: PLC0415 (only where it is measured)
+    from tests.data.engines import postgres_server  # noqa: PLC0415 (only where it is measured)
+
+    port = servers.enter_context(postgres_server())
+    text = file.with_suffix(".csv")
+    duckdb.sql(f"COPY (FROM '{file}') TO '{text}' (HEADER false)")
+    address = f"host=127.0.0.1 port={port} user=tester dbname=postgres"
+    with psycopg.connect(address, autocommit=True) as connection, connection.cursor() as cursor:
+        numbers = ", ".join(f"{name} double precision" for name in ("probability", "loss", "weight"))
+        cursor.execute(f"CREATE TABLE people (sex text, income text, predicted text, {numbers})")
+        with cursor.copy("COPY people FROM STDIN (FORMAT csv)") as copy, text.open("rb") as rows:
+            while data := rows.read(2**20):
+                copy.write(data)
+        cursor.execute("VACUUM ANALYZE people")
+    text.unlink()
+    return str(port)
+
+
+PREPARE: dict[str, Callable[[Path, ExitStack], str]] = {"ibis sqlite": _in_sqlite, "ibis postgres": _in_postgres}
+
+
+def _measure(place: str, engine: str, case: str, who: str) -> None:
+    """Print time and peak memory of one run as JSON; called in a process of its own."""
+    _, opened, count = ENGINES[engine]
+    arguments = CASES[case]
+    value = None if "prediction" in arguments else arguments.get("loss", "probability")
+    keys = [*CELLS, "predicted"] if value is None else CELLS
+    frame = opened(place)
+
+    def ours(rows: Any) -> object:
+        from fairbound import Population  # noqa: PLC0415 (not in the peers' processes)
+
+        return Population.from_frame(rows, label="income", group="sex", **arguments)
+
+    def theirs(rows: Any) -> object:
+        return count(rows, keys, value, arguments.get("weight"))
+
+    call = ours if who == "ours" else theirs
+    call(frame.head(1000, npartitions=1, compute=False) if engine == "dask" else _few(frame))
+    start = time.perf_counter()
+    call(frame)
+    print(json.dumps({"time": time.perf_counter() - start, "memory": _peak(os.getpid())}))
+
+
+def _few(frame: Any) -> Any:
+    """Return few rows: counting them loads what has to be loaded."""
+    return frame.limit(1000) if hasattr(frame, "limit") else frame.iloc[:1000]
+
+
+def _peak(process: int) -> float:
+    """Return the peak memory in MB of a process and of those that it started and that still run, as Linux knows it."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
+    own = next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
+    tasks = Path(f"/proc/{process}/task").iterdir()
+    children = {child for task in tasks for child in (task / "children").read_text(encoding="ascii").split()}
+    return own / 1000 + sum(_peak(int(child)) for child in children)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    for argument in ("place", "engine", "case", "who"):
+        parser.add_argument(argument)
+    _measure(**vars(parser.parse_args()))

@@ -1,0 +1,199 @@
+"""All pairs of groups: a few are solved, and their multipliers prove what there is to be proved of all others.
+
+The largest difference between two groups is one of many. What is proved of one pair says something of every other pair
+(:mod:`fairbound.certificate.roles`); where that is not enough, the worst of them is solved next. So of the pairs of 50
+groups two or three are solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from fairbound.arithmetic.arrays import Floats
+from fairbound.certificate.certificate import Supporting
+from fairbound.certificate.proved import precisely, proved, statement_of
+from fairbound.certificate.roles import Laws, Roles, cuts_of, tree
+from fairbound.problem.metrics import means_on_data
+from fairbound.problem.objective import Objective
+from fairbound.solve.answer import Answer
+from fairbound.solve.comparing import compare
+from fairbound.solve.solver import Solver
+from fairbound.verify import document
+from fairbound.verify.balls import largest, rounded_up
+from fairbound.verify.leaves import excesses
+
+#: A claim is raised by so much, in tolerances, rather than that another pair is solved.
+SLACK = 0.05
+
+#: So many pairs are solved at most; if that is not enough, and there are no more pairs than these, all are.
+MOST_SOLVED, MOST_DIRECT = 24, 400
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What is proved of a metric at a radius: the claim, answers about some pairs, and what proves all others."""
+
+    bound: float
+    shown: list[tuple[Solver, Answer]]
+    supporting: list[Supporting]
+
+
+@dataclass
+class _Radius:
+    """What is known of one kind of comparisons at a radius."""
+
+    laws: Laws
+    rho: float
+    solved: dict[Pair, Answer] = field(default_factory=dict)
+    proofs: dict[Pair, document.Proof] = field(default_factory=dict)
+    sets: list[Roles] = field(default_factory=list)
+    bounds: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    proved: dict[Pair, float] = field(default_factory=dict)
+
+    def add(self, pair: Pair, answer: Answer, proof: document.Proof, bound: float) -> None:
+        """Take what was proved of a pair."""
+        self.solved[pair], self.proofs[pair] = answer, proof
+        self.proved[pair] = bound
+        self.sets += Roles.of_pair(self.laws, proof, pair, bound)
+        self.bounds = np.max(_best(self.laws, self.sets), axis=0)
+
+    def open(self, enough: float) -> Pair | None:
+        """Return the pair of which least is proved, of those that are not solved, if that is not enough."""
+        left = self.bounds.copy()
+        left[tuple(zip(*self.solved, strict=True))] = -np.inf
+        a, b = np.unravel_index(int(left.argmax()), left.shape)
+        return (int(a), int(b)) if left[a, b] > enough else None
+
+    @property
+    def own(self) -> float:
+        """The worst that is proved of a pair by itself."""
+        return max(self.proved.values())
+
+    @property
+    def attained(self) -> float:
+        """The worst that was found."""
+        return max(answer.witness.loss for answer in self.solved.values())
+
+
+def _best(laws: Laws, sets: Sequence[Roles]) -> Floats:
+    """Return what several sets prove of all pairs on their common pieces, (L, S, S)."""
+    cuts = cuts_of(sets)
+    found: Floats = np.min([(one.on(cuts) if len(cuts) else one).bounds(laws) for one in sets], axis=0)
+    return found
+
+
+class Kind:
+    """Comparisons of every two groups among the same rows."""
+
+    def __init__(self, first: Solver, every: Objective) -> None:
+        self.first, self.every = first, every
+        with precisely():
+            self.statement = statement_of(first.about(every), 0.0)
+        limits = first.problem.groups, first.problem.labels
+        self.laws = Laws.of(self.statement, *limits)
+        means = means_on_data(first.population, every)
+        #: Where the difference is largest on the data.
+        self.likely = int(np.nanargmax(means)), int(np.nanargmin(means))
+
+    def solver(self, pair: Pair) -> Solver:
+        """Return the solver of a pair."""
+        return self.first.about(replace(self.every, plus=pair[0], minus=pair[1]))
+
+    def settle(self, rhos: Floats, incumbent: Floats) -> list[_Radius]:
+        """Solve pairs until at each radius one of them is the worst, or no worse than the incumbent."""
+        found = [_Radius(replace(self.laws, affinity=1.0 - rho * rho), rho) for rho in rhos.tolist()]
+        asked = {self.likely if self.likely[0] != self.likely[1] else (0, 1): list(range(len(found)))}
+        for _ in range(MOST_SOLVED):
+            for pair, places in asked.items():
+                self.solve(pair, [found[place] for place in places], incumbent[places])
+            asked = {}
+            for place, here in enumerate(found):
+                worst = here.open(max(here.own, incumbent[place]) + SLACK * self.first.question.tol)
+                if worst is not None:
+                    asked.setdefault(worst, []).append(place)
+            if not asked:
+                break
+        return found
+
+    def solve(self, pair: Pair, places: Sequence[_Radius], incumbent: Floats) -> None:
+        """Solve a pair at some radii."""
+        solver, rhos = self.solver(pair), np.array([here.rho for here in places])
+        question = solver.question
+        answers = compare([solver.compared], [rhos], question.tol, solver.budget, incumbent)[0]
+        for here, answer in zip(places, answers, strict=True):
+            here.add(pair, answer, *proved(solver, here.rho, answer))
+
+    def support(self, here: _Radius, claim: float) -> Supporting:
+        """Return the proof of all pairs at a radius, with no more multipliers than a claim needs."""
+        proof = document.Proof("part", *self._pieces(here, claim))
+        with precisely():
+            statement = self.statement.at(here.rho)
+            bound = rounded_up(claim + largest(excesses(statement, proof, claim)))
+            return Supporting(self.every, min(bound, rounded_up(statement.top)), proof)
+
+    def _pieces(
+        self, here: _Radius, claim: float
+    ) -> tuple[list[float], list[document.Split | None], list[document.Leaf]]:
+        """Return floors, the tree, and its leaves."""
+        floors = np.min([proof.floors for proof in here.proofs.values()], axis=0).tolist()
+        single = [one for one in here.sets if one.bounds(here.laws).max() <= claim]
+        sets = single[-1:] or here.sets
+        cuts = cuts_of(sets)
+        sets = [one.on(cuts) if len(cuts) else one for one in sets]
+        proved = np.array([one.bounds(here.laws) for one in sets])
+        leaves: list[document.Leaf] = []
+        for piece in range(proved.shape[1]):
+            kept = _needed(proved[:, piece], claim)
+            leaves.append(document.Pairwise("P", [sets[n].written(piece) for n in kept]))
+        return floors, tree(cuts), leaves
+
+
+def _needed(proved: Floats, claim: float) -> list[int]:
+    """Return which sets (N, S, S) are needed for a claim, or for what all of them prove."""
+    claim = max(claim, float(proved.min(axis=0).max()))
+    kept = list(range(len(proved)))
+    for number in range(len(proved)):
+        others = [n for n in kept if n != number]
+        if others and proved[others].min(axis=0).max() <= claim:
+            kept = others
+    return kept
+
+
+def settle(first: Solver, objectives: Sequence[Objective], rhos: Floats) -> list[Settled] | None:
+    """Settle all comparisons at feasible radii; None if to solve one after the other is better.
+
+    Rare labels come first: few rows are moved most easily.
+    """
+    mass = first.population.mass
+    kinds = [Kind(first, every) for every in dict.fromkeys(one.every for one in objectives)]
+    kinds.sort(key=lambda kind: 0.0 if kind.every.label is None else float(mass[:, kind.every.label].min()))
+    incumbent, found = np.full(len(rhos), -np.inf), []
+    for kind in kinds:
+        found.append(kind.settle(rhos, incumbent))
+        incumbent = np.maximum(incumbent, [here.attained for here in found[-1]])
+    claims = [max(max(own.own, float(own.bounds.max())) for own in here) for here in zip(*found, strict=True)]
+    if len(objectives) <= MOST_DIRECT and (np.array(claims) - incumbent).max() > first.question.tol:
+        best = [max(one[place].own for one in found) for place in range(len(rhos))]
+        if (np.array(claims) - best).max() > first.question.tol:
+            return None
+    shown = {
+        (number, max(here.solved, key=lambda pair: here.solved[pair].witness.loss))
+        for place in range(len(rhos))
+        for number, here in [max(enumerate(one[place] for one in found), key=lambda at: at[1].attained)]
+    }
+    for number, pair in sorted(shown):
+        places = [place for place, here in enumerate(found[number]) if pair not in here.solved]
+        if places:
+            kinds[number].solve(pair, [found[number][place] for place in places], incumbent[places])
+    settled = []
+    for place, claim in enumerate(claims):
+        supporting = [kind.support(one[place], claim) for kind, one in zip(kinds, found, strict=True)]
+        own = [(kinds[n].solver(pair), found[n][place].solved[pair]) for n, pair in sorted(shown)]
+        bounds = [found[n][place].proved[pair] for n, pair in shown] + [one.bound for one in supporting]
+        settled.append(Settled(max(bounds), own, supporting))
+    return settled

@@ -1,0 +1,144 @@
+// The second checker in the page: it runs in a worker, on the attached certificate or on a file of the reader's.
+"use strict";
+
+(() => {
+  const root = document.documentElement;
+  root.classList.add("scripted");
+  const find = (selector, within = document) => within.querySelector(selector);
+  const make = (tag, text, attributes = {}) => {
+    const made = document.createElement(tag);
+    if (text !== undefined) made.textContent = text;
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  };
+  const unpack = async (id) => {
+    const packed = Uint8Array.from(atob(find(id).textContent.trim()), (c) => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  };
+
+  const results = find("#check-results"), attached = find("#certificate");
+  let running = null;
+
+  const run = (bytes, patient, progress) => new Promise((resolve, reject) => {
+    unpack("#checker").then((code) => {
+      const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" })), worker = new Worker(address);
+      const end = (settle) => (value) => { worker.terminate(); URL.revokeObjectURL(address); running = null; settle(value); };
+      const done = end(resolve), failed = end(reject);
+      running = () => failed(new Error("it was stopped"));
+      worker.onerror = (event) => failed(new Error(event.message || "the checker did not start"));
+      worker.onmessage = ({ data }) => { if (data.result) done(data.result); else progress(data); };
+      worker.postMessage({ bytes, patient });
+    }).catch(reject);
+  });
+
+  // Every number that the page shows of a radius has to be one that the certificate claims.
+  const shownElsewhere = (result) => {
+    const data = find("#page-data"), shown = data ? JSON.parse(data.textContent) : [];
+    const claims = result.questions.map((one) => one.points);
+    return !shown.every((question, number) => (claims[number] ?? []).every(({ bound }) =>
+      question.radii.some((radius) => Number(radius.exact) === bound)));
+  };
+
+  const refute = (why) => {
+    root.classList.add("refuted");
+    const verdict = find("#verdict");
+    if (verdict) { verdict.className = "verdict refused"; verdict.textContent = "\u2717 Refused in this browser"; }
+    const note = make("div", undefined, { class: "note bad", role: "alert", id: "refutation" });
+    note.append(make("p", `The check in this browser failed: ${why}. Rely on nothing that this page claims.`));
+    find("#refutation")?.remove();
+    find("main").prepend(note);
+  };
+
+  const list = (title, lines) => {
+    const part = make("div"), items = make("ul");
+    items.append(...lines.map((line) => make("li", line)));
+    part.append(make("h3", title), items);
+    return part;
+  };
+
+  const show = (part, result, whose) => {
+    const proved = result.status === 0;
+    part.replaceChildren(make("p", whose, { class: "muted" }));
+    part.append(make("p", `${proved ? "\u2713" : "\u2717"} ${result.verdict}`, { class: `verdict ${proved ? "proved" : "refused"}` }));
+    if (result.reason !== null) part.append(make("p", `It says: ${result.reason}.`));
+    if (proved) {
+      for (const question of result.questions) {
+        const table = make("table"), head = make("tr"), body = make("tbody");
+        head.append(...["rho", "claimed bound", "proof gives", "worst case reaches"].map((name) => make("th", name, { class: "n" })));
+        body.append(...question.points.map((point) => {
+          const row = make("tr");
+          row.append(...["rho", "bound", "proved", "value"].map((key) => make("td", point[key] === null ? "" : String(point[key]), { class: "n" })));
+          return row;
+        }));
+        const above = make("thead"), wide = make("div", undefined, { class: "wide" });
+        above.append(head);
+        table.setAttribute("aria-label", question.words);
+        table.append(above, body);
+        wide.append(table);
+        part.append(make("p", question.words), wide);
+        if (question.gate) {
+          const { threshold, passed } = question.gate;
+          part.append(make("p", `Threshold ${threshold}: ${passed ? "kept" : "not kept"} by the claimed bounds.`));
+        }
+      }
+      part.append(list("What was checked", result.checked));
+    }
+    const left = [...result.notes.map((note) => `not seen: ${note}`), ...result.left];
+    part.append(list("What was not checked", left));
+    if (result.digest !== null) part.append(make("p", `Digest of the statistics: ${result.digest}`, { class: "digest" }));
+    if (result.sha256 !== null) part.append(make("p", `SHA-256 of the document: ${result.sha256}`, { class: "digest" }));
+  };
+
+  const check = async (bytes, whose, own, patient = false) => {
+    if (running) running();
+    const part = make("div", undefined, { class: "checked", role: "status" });
+    results.replaceChildren(part);
+    const said = make("p", "Checking ..."), bar = make("progress"), stop = make("button", "Stop", { type: "button" });
+    part.append(said, bar, stop);
+    stop.addEventListener("click", () => running && running());
+    try {
+      const result = await run(bytes, patient, ({ done, of }) => {
+        said.textContent = `Checking ... ${done} of ${of} radii`;
+        bar.max = of;
+        bar.value = done;
+      });
+      show(part, result, whose);
+      if (result.unfinished && !patient) {
+        const more = make("button", "Take some minutes", { type: "button" });
+        more.addEventListener("click", () => check(bytes, whose, own, true));
+        part.append(more);
+      } else if (own && result.unfinished) return;
+      else if (own && result.status !== 0) refute(result.reason);
+      else if (own && shownElsewhere(result)) refute("the page shows other bounds than the certificate claims");
+      else if (own && !root.classList.contains("confirmed")) {
+        root.classList.add("confirmed");
+        find("#verdict")?.nextElementSibling?.append(", and by a second one, just now, in this browser");
+      }
+    } catch (error) {
+      part.replaceChildren(make("p", `The check could not be run in this browser: ${error.message}. Use fairbound verify, or Node.`));
+    }
+  };
+
+  const dropped = async (input) => {
+    const file = input.files[0];
+    if (!file) return;
+    if (file.size > 32000000) { results.replaceChildren(make("p", `${file.name} is too long to be a certificate.`)); return; }
+    const whose = `About ${file.name}, which is on this machine and was sent nowhere${attached ? "; it is not about this page" : ""}.`;
+    let bytes;
+    try { bytes = new Uint8Array(await file.arrayBuffer()); } catch { bytes = null; }
+    if (input.value) input.value = ""; // the same file can be chosen again
+    if (bytes === null) results.replaceChildren(make("p", `${file.name} cannot be read.`));
+    else await check(bytes, whose, false);
+  };
+
+  find("#check-here")?.addEventListener("click", async () => check(await unpack("#certificate"), "About the certificate of this page.", true));
+  find("#check-file").addEventListener("change", (event) => dropped(event.target));
+  addEventListener("dragover", (event) => { event.preventDefault(); root.classList.add("dropping"); });
+  addEventListener("dragleave", () => root.classList.remove("dropping"));
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    root.classList.remove("dropping");
+    dropped(event.dataTransfer);
+  });
+})();
