@@ -114,7 +114,12 @@ def _spark(file: str) -> Any:
 
     builder = SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.sql.shuffle.partitions", "8")
-    return builder.config("spark.log.level", "ERROR").getOrCreate().read.parquet(file)
+    return (
+        builder.config("spark.log.level", "ERROR")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+        .read.parquet(file)
+    )
 
 
 def _count_spark(frame: Any, keys: list[str], value: str | None, weight: str | None) -> object:

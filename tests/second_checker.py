@@ -5,12 +5,13 @@ Without Node the tests that need it are skipped; FAIRBOUND_NODE names the progra
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -20,12 +21,12 @@ from fairbound import Verdict, Verification, verify
 
 CHECKER = files("fairbound.reporting").joinpath("checker.js")
 
-#: Reads texts, each written as a JSON text in a line, and answers each in a line.
+#: Reads documents, each as base64 in a line, and answers each in a line.
 DRIVER = """
 const { check } = require(process.argv[1]);
 const lines = require("node:readline").createInterface({ input: process.stdin });
 lines.on("line", (line) => {
-  const begun = process.cpuUsage().user, result = check(new TextEncoder().encode(JSON.parse(line)));
+  const begun = process.cpuUsage().user, result = check(Buffer.from(line, "base64"));
   console.log(JSON.stringify({ ...result, seconds: (process.cpuUsage().user - begun) / 1e6 }));
 });
 """
@@ -45,15 +46,16 @@ def node() -> str:
     return found
 
 
-def second_opinions(texts: Iterable[str]) -> list[dict[str, Any]]:
+def second_opinions(texts: Iterable[str | bytes]) -> list[dict[str, Any]]:
     """Return what the second checker says of documents."""
-    lines = "".join(f"{json.dumps(text)}\n" for text in texts)
+    written = (text.encode() if isinstance(text, str) else text for text in texts)
+    lines = "".join(f"{base64.b64encode(text).decode()}\n" for text in written)
     ran = subprocess.run([node(), "-e", DRIVER, str(CHECKER)], input=lines, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in ran.stdout.splitlines()]
 
 
 def disagreements(
-    texts: dict[str, str], opinions: list[dict[str, Any]] | None = None
+    texts: Mapping[str, str | bytes], opinions: list[dict[str, Any]] | None = None
 ) -> tuple[list[str], set[Verdict]]:
     """Compare both checkers, and return where they differ, and which verdicts there were."""
     found: list[str] = []

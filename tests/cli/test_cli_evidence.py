@@ -19,8 +19,8 @@ BOTH = ["--metric", "loss", "--metric", "demographic_parity_ratio"]
 @pytest.fixture
 def file(tmp_path: Path) -> str:
     rows = [
-        f"{y},{y if n % (3 if sex == 'f' else 5) else 'no'},{sex},{0.1 + 0.7 * (y == 'yes') + n / 1000},{1 + n % 3},{n / 60}"
-        for sex in ("f", "m", "m")
+        f"{y},{y if n % often else 'no'},{sex},{0.1 + 0.7 * (y == 'yes') + n / 1000},{1 + n % 3},{n / 60}"
+        for sex, often in (("f", 3), ("m", 5), ("m", 5))
         for y in ("no", "yes")
         for n in range(40 if sex == "f" else 50)
     ]

@@ -74,10 +74,16 @@ def test_counts_of_many_places_are_certified(
     asked = ASK[len(COLUMNS) :]
     assert certified(capsys, str(both[0]), *asked) == expected
     assert certified(capsys, *tallies, *asked) == expected
+    assert certified(capsys, str(tmp_path / "tally-*.json"), *asked) == expected
+    assert main(["certify", str(both[0]), *asked[:2], "--confidence", "0.9"]) == 0
+    assert f"the rows of all {len(sites)} parts" in " ".join(capsys.readouterr().out.split())
+    assert main(["certify", str(both[0]), *asked[:2]]) == 0
+    assert "parts" not in capsys.readouterr().out
     assert certified(capsys, str(both[0]), *asked, "--confidence", "0.9")["population"]["rows"] == 600
     assert "there is the part" not in (twice := refused(capsys, "merge", str(both[0]), tallies[0], "-o", str(both[1])))
     assert "is there twice" in twice
     assert "whose columns were named when it was counted" in refused(capsys, "certify", str(both[0]), *ASK)
+    assert "is a tally, not a table" in refused(capsys, "count", str(both[0]), *COLUMNS, "-o", str(tmp_path / "x"))
     mixed = refused(capsys, "certify", str(both[0]), str(tmp_path / "site0.parquet"), *asked)
     assert "is not a tally, but" in mixed
     assert "is not a tally: fairbound count makes one" in refused(
@@ -203,6 +209,7 @@ def test_messages_where_no_library_is_there(
     assert "secret" not in secret
     assert "pip install duckdb" in refused(capsys, "certify", "duckdb://rows.db", "--table", "t", *ASK)
     assert "with --table" in refused(capsys, "certify", "postgresql://host/db", *ASK)
+    assert "secret" not in refused(capsys, "certify", "postgresql://me:secret@host/db", *ASK)
     assert "is no database" in refused(capsys, "certify", str(tmp_path / "rows.parquet"), "--table", "t", *ASK)
     assert "the scheme 'gopher' is not known" in refused(capsys, "certify", "gopher://x/y.csv", *ASK)
     only(monkeypatch, "polars")

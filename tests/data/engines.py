@@ -134,12 +134,10 @@ SENDING: dict[str, Opener] = {
     "reader": reader,
     "batch": batch,
     "stream": stream,
-    "datafusion": datafusion,
-    "daft": daft,
 }
-#: The same, but they take their time.
+#: The same, but they are large, or take their time.
 SLOW_COUNTING: dict[str, Opener] = {"sqlframe": sqlframe}
-SLOW_SENDING: dict[str, Opener] = {"ray": ray}
+SLOW_SENDING: dict[str, Opener] = {"daft": daft, "datafusion": datafusion, "ray": ray}
 
 
 def free_port() -> int:

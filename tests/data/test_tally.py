@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairbound import InputError, Population, Tally, certify, verify
+from fairbound.data import tally_rows
 from fairbound.data.csv_file import CsvFile
 from fairbound.data.loss_summary import LossTable, bin_edges
 from fairbound.data.tally_cells import UNIT_BITS, Bins, Entry, exact_totals
@@ -219,6 +220,17 @@ def test_many_cells_are_coarsened_alike_whether_they_were_declared_or_not() -> N
     declared = Tally.count(frame, **roles, groups=list(range(40)), labels=[0, 1])
     assert declared.plan.bins == 2048
     assert_same(Population.from_tally(declared), Population.from_tally(Tally.count(frame, **roles)))
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars lazy"])
+def test_a_tally_has_a_limited_number_of_entries(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally_rows, "MOST_BINS", 300)
+    frame = ENGINES[engine](rows(2000))
+    with pytest.raises(InputError, match="more than 300 entries; name all groups and labels") as error:
+        tally(frame, loss="loss")
+    assert_one_line(error)
+    assert tally(frame, prediction="predicted").rows == 2000
+    assert tally(frame, loss="loss", groups=["f", "m"], labels=["no", "yes"]).plan.bins == 4096
 
 
 # What is told of single rows

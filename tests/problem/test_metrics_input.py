@@ -186,4 +186,4 @@ def test_of_a_curve_of_ratios_the_smallest_bound_is_named() -> None:
     assert "confidence" not in checked.checks[0]
     page = report(curve)
     assert "Smallest bound that the proofs give" in page
-    assert "the smallest value that was found" in page
+    assert "the smallest demographic parity ratio that was found" in page

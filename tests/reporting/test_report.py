@@ -229,6 +229,17 @@ def test_a_claim_that_is_not_proved_is_shown_as_such(curve: CertificateCurve) ->
     assert not re.search(r"error rate is at most|errs in at most|✓|what is proved[:,]|the claim is proved", text)
 
 
+def test_metrics_of_one_group_say_which() -> None:
+    population = small_curve().certificates[-1].population  # type: ignore[union-attr]  # the last one is certified
+    worst = words(Page(report(certify(population, 0.3, metric="group_loss"))))
+    assert "the error rate of the worst group is 25.0 %" in worst
+    assert "the error rate of f is 25.0 %" in words(
+        Page(report(certify(population, 0.3, metric="group_loss", group="f")))
+    )
+    difference = words(Page(report(certify(population, 0.3, metric="group_loss_difference"))))
+    assert "largest difference between two groups in error rate is the" not in difference
+
+
 def test_what_is_refused_takes_a_line_for_each_radius(curve: CertificateCurve) -> None:
     document = json.loads(curve.to_json())
     for point in document["questions"][0]["points"][-3:]:

@@ -302,7 +302,7 @@ def test_reports_and_documents() -> None:
     assert "Hellinger" not in page
     free = certify(MEAN, 0.1, divergence="chi_squared", metric="group_loss", fair=False)
     assert Certificate.from_json(free.to_json()).to_json() == free.to_json()
-    assert "Proved" in report(free)
+    assert "Bound proved" in report(free)
 
 
 def add(by: float, *keys: str) -> Change:

@@ -240,6 +240,7 @@ def loosen(key: str, by: float) -> Change:
 FORGERIES: dict[str, tuple[str, Change, str]] = {
     "bounds lowered by 1e-3": ("group_loss_difference", lower(1e-3), "is missing"),
     "bounds of rates lowered by 1e-3": ("true_positive_rate_difference", lower(1e-3), "is missing"),
+    "ratios raised by 1e-3": ("demographic_parity_ratio", lower(-1e-3), "is missing"),
     "nothing of every two groups": ("group_loss_difference", drop(None), "are not those"),
     "no pair, so no witness": ("group_loss_difference", drop(0), "is not the worst that is shown"),
     "a pair for every two groups": ("group_loss_difference", leave_out_a_pair, ""),

@@ -219,6 +219,31 @@ def test_texts() -> None:
     assert verdicts == set(Verdict)  # not proved, where the digest is another one
 
 
+#: What may be put into a text: what JSON is made of, and what UTF-8 is not.
+PARTS = [b"1e5", b"0", b"-", b".0", b" ", b"\t", b'"', b"\\", b"{", b"]", b",", b"\\ud83d", b"\\u0000", b"\x7f"]
+PARTS += [b"\xc3\xa9", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\x80", b"\xef\xbb\xbf", b"\x00", b"\xf0\x9f\x98\x80"]
+
+
+def test_bytes_changed_at_random() -> None:
+    rng = random.Random(5)  # noqa: S311 (reproducible)
+    texts = {}
+    for number in range(300):
+        changed = bytearray(text(rng.choice(FEW[:2])).encode())
+        for _ in range(rng.choice((1, 1, 2))):
+            place = rng.randrange(len(changed))
+            move = rng.random()
+            if move < 0.3:
+                changed[place] = rng.randrange(256)
+            elif move < 0.5:
+                del changed[place]
+            else:
+                changed[place:place] = rng.choice(PARTS)
+        texts[str(number)] = bytes(changed)
+    found, verdicts = disagreements(texts)
+    assert not found, "\n".join(found)
+    assert verdicts == set(Verdict)
+
+
 def test_seeds_have_all_their_digits() -> None:
     document = honest("general, sphere, graded")
     texts = {}

@@ -25,7 +25,7 @@ from fairbound.wording.vocabulary import wording
 FEW_ROWS = 30
 
 #: More groups, or labels, than these are seldom meant: the column may hold numbers or dates.
-MANY_GROUPS, MANY_LABELS = 50, 20
+MANY_GROUPS, MANY_LABELS = 100, 20
 
 #: By how much the data have to be worse than a bound to be spoken of: more than rounding.
 NOTICEABLE = 1e-9
@@ -240,7 +240,7 @@ def result_cautions(certificates: Sequence[Bounded]) -> list[Caution]:
     sides = [(c, c.bound - c.on_data if c.lower else c.on_data - c.bound) for c in certificates]
     worse = [f"{c.rho:g}" for c, beyond in sides if beyond > NOTICEABLE]
     if worse:  # no contradiction, but a gate that looks at the bound alone would let it pass
-        free = either("fair=False", "--no-base-rate-constraint")
+        free = given("fair", value=False)
         found.append(
             (
                 "data_worse",

@@ -24,6 +24,7 @@ from fairbound.solve.solver import Solver
 from fairbound.verify import document
 from fairbound.verify.balls import largest, rounded_up
 from fairbound.verify.leaves import excesses
+from fairbound.verify.statement import Statement
 
 #: A claim is raised by so much, in tolerances, rather than that another pair is solved.
 SLACK = 0.05
@@ -45,22 +46,32 @@ class Settled:
 
 @dataclass
 class _Radius:
-    """What is known of one kind of comparisons at a radius."""
+    """What is known of one kind of comparisons at a radius.
+
+    Ratios are of at least a ``factor`` if no difference is positive whose first mean counts so often.
+    """
 
     laws: Laws
     rho: float
+    factor: float = 1.0
     solved: dict[Pair, Answer] = field(default_factory=dict)
     proofs: dict[Pair, document.Proof] = field(default_factory=dict)
     sets: list[Roles] = field(default_factory=list)
     bounds: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     proved: dict[Pair, float] = field(default_factory=dict)
+    values: dict[Pair, float] = field(default_factory=dict)
 
-    def add(self, pair: Pair, answer: Answer, proof: document.Proof, bound: float) -> None:
-        """Take what was proved of a pair."""
+    def add(self, pair: Pair, answer: Answer, value: float, proof: document.Proof, bound: float) -> None:
+        """Take what was attained by a pair, and what was proved."""
         self.solved[pair], self.proofs[pair] = answer, proof
-        self.proved[pair] = bound
-        self.sets += Roles.of_pair(self.laws, proof, pair, bound)
-        self.bounds = np.max(_best(self.laws, self.sets), axis=0)
+        self.values[pair], self.proved[pair] = value, bound
+
+    def spread(self, pairs: Sequence[Pair], *, ratio: bool) -> None:
+        """Make sets of what was proved of some pairs; those that there are stay."""
+        for pair in pairs:
+            self.sets += Roles.of_pair(self.laws, self.proofs[pair], pair, 0.0 if ratio else self.proved[pair])
+        if self.sets:
+            self.bounds = np.max(_best(self.laws, self.sets), axis=0)
 
     def open(self, enough: float) -> Pair | None:
         """Return the pair of which least is proved, of those that are not solved, if that is not enough."""
@@ -71,13 +82,13 @@ class _Radius:
 
     @property
     def own(self) -> float:
-        """The worst that is proved of a pair by itself."""
+        """The largest difference that is proved of a pair by itself."""
         return max(self.proved.values())
 
     @property
     def attained(self) -> float:
-        """The worst that was found."""
-        return max(answer.witness.loss for answer in self.solved.values())
+        """The largest difference that was found."""
+        return max(self.values.values())
 
 
 def _best(laws: Laws, sets: Sequence[Roles]) -> Floats:
@@ -92,13 +103,18 @@ class Kind:
 
     def __init__(self, first: Solver, every: Objective) -> None:
         self.first, self.every = first, every
-        with precisely():
-            self.statement = statement_of(first.about(every), 0.0)
-        limits = first.problem.groups, first.problem.labels
-        self.laws = Laws.of(self.statement, *limits)
+        self.statement = self._stated(1.0)
         means = means_on_data(first.population, every)
         #: Where the difference is largest on the data.
         self.likely = int(np.nanargmax(means)), int(np.nanargmin(means))
+
+    def _stated(self, factor: float) -> Statement:
+        with precisely():
+            return statement_of(self.first.about(self.every), 0.0, factor)
+
+    def _laws(self, statement: Statement, rho: float) -> Laws:
+        found = Laws.of(statement, self.first.problem.groups, self.first.problem.labels)
+        return replace(found, affinity=1.0 - rho * rho)
 
     def solver(self, pair: Pair) -> Solver:
         """Return the solver of a pair."""
@@ -106,14 +122,16 @@ class Kind:
 
     def settle(self, rhos: Floats, incumbent: Floats) -> list[_Radius]:
         """Solve pairs until at each radius one of them is the worst, or no worse than the incumbent."""
-        found = [_Radius(replace(self.laws, affinity=1.0 - rho * rho), rho) for rho in rhos.tolist()]
+        laws = self._laws(self.statement, 0.0)
+        found = [_Radius(replace(laws, affinity=1.0 - rho * rho), rho) for rho in rhos.tolist()]
         asked = {self.likely if self.likely[0] != self.likely[1] else (0, 1): list(range(len(found)))}
         for _ in range(MOST_SOLVED):
             for pair, places in asked.items():
                 self.solve(pair, [found[place] for place in places], incumbent[places])
             asked = {}
             for place, here in enumerate(found):
-                worst = here.open(max(here.own, incumbent[place]) + SLACK * self.first.question.tol)
+                least = 0.0 if self.every.ratio else max(here.own, incumbent[place])
+                worst = here.open(least + SLACK * self.first.question.tol) if here.sets else None
                 if worst is not None:
                     asked.setdefault(worst, []).append(place)
             if not asked:
@@ -126,15 +144,38 @@ class Kind:
         question = solver.question
         answers = compare([solver.compared], [rhos], question.tol, solver.budget, incumbent)[0]
         for here, answer in zip(places, answers, strict=True):
-            here.add(pair, answer, *proved(solver, here.rho, answer))
+            here.add(pair, answer, solver.attained(answer), *proved(solver, here.rho, answer))
+            if self.every.ratio and here.proved[pair] < here.factor:
+                self._lower(here, here.proved[pair])
+            else:
+                here.spread([pair], ratio=self.every.ratio)
+
+    def _lower(self, here: _Radius, factor: float) -> None:
+        """Ask for ratios of a smaller factor: all multipliers are made anew."""
+        here.factor, here.laws, here.sets = factor, self._laws(self._stated(factor), here.rho), []
+        here.spread(list(here.proofs), ratio=True)
 
     def support(self, here: _Radius, claim: float) -> Supporting:
         """Return the proof of all pairs at a radius, with no more multipliers than a claim needs."""
+        if self.every.ratio:
+            return self._support_of_ratio(here)
         proof = document.Proof("part", *self._pieces(here, claim))
         with precisely():
             statement = self.statement.at(here.rho)
             bound = rounded_up(claim + largest(excesses(statement, proof, claim)))
             return Supporting(self.every, min(bound, rounded_up(statement.top)), proof)
+
+    def _support_of_ratio(self, here: _Radius) -> Supporting:
+        """Lower the factor until it is proved of all pairs."""
+        proof, step = document.Proof("part", *self._pieces(here, 0.0)), 1e-13
+        while True:
+            statement = self._stated(here.factor).at(here.rho)
+            with precisely():
+                excess = largest(excesses(statement, proof, 0.0))
+            if excess <= 0 or here.factor == 0.0:
+                return Supporting(self.every, here.factor, proof)
+            here.factor = max(0.0, here.factor - max(step, 2.0 * float(excess.upper())))
+            step *= 4.0
 
     def _pieces(
         self, here: _Radius, claim: float
@@ -144,13 +185,23 @@ class Kind:
         single = [one for one in here.sets if one.bounds(here.laws).max() <= claim]
         sets = single[-1:] or here.sets
         cuts = cuts_of(sets)
+        places = [one.places(cuts) if len(cuts) else np.zeros(1, dtype=np.int64) for one in sets]
         sets = [one.on(cuts) if len(cuts) else one for one in sets]
         proved = np.array([one.bounds(here.laws) for one in sets])
         leaves: list[document.Leaf] = []
+        ends: list[int] = []
+        before: list[int] = []
         for piece in range(proved.shape[1]):
-            kept = _needed(proved[:, piece], claim)
-            leaves.append(document.Pairwise("P", [sets[n].written(piece) for n in kept]))
-        return floors, tree(cuts), leaves
+            one = proved[:, piece]
+            # What holds on two pieces with the same multipliers, holds on both together.
+            same = bool(before) and all(places[n][piece] == places[n][piece - 1] for n in before)
+            if same and one[before].min(axis=0).max() <= max(claim, float(one.min(axis=0).max())):
+                ends[-1] = piece + 1
+                continue
+            before = _needed(one, claim)
+            ends.append(piece + 1)
+            leaves.append(document.Pairwise("P", [sets[n].written(piece) for n in before]))
+        return floors, tree(cuts[[0, *ends]] if len(cuts) else cuts), leaves
 
 
 def _needed(proved: Floats, claim: float) -> list[int]:
@@ -172,20 +223,25 @@ def settle(first: Solver, objectives: Sequence[Objective], rhos: Floats) -> list
     mass = first.population.mass
     kinds = [Kind(first, every) for every in dict.fromkeys(one.every for one in objectives)]
     kinds.sort(key=lambda kind: 0.0 if kind.every.label is None else float(mass[:, kind.every.label].min()))
+    ratio = objectives[0].ratio
     incumbent, found = np.full(len(rhos), -np.inf), []
     for kind in kinds:
         found.append(kind.settle(rhos, incumbent))
+        if not all(here.sets for here in found[-1]):
+            return None
         incumbent = np.maximum(incumbent, [here.attained for here in found[-1]])
     claims = [max(max(own.own, float(own.bounds.max())) for own in here) for here in zip(*found, strict=True)]
-    if len(objectives) <= MOST_DIRECT and (np.array(claims) - incumbent).max() > first.question.tol:
+    if len(objectives) <= MOST_DIRECT:
         best = [max(one[place].own for one in found) for place in range(len(rhos))]
-        if (np.array(claims) - best).max() > first.question.tol:
+        missing = [float(found[0][n].bounds.max()) if ratio else claims[n] - best[n] for n in range(len(rhos))]
+        if max(missing) > first.question.tol:
             return None
-    shown = {
-        (number, max(here.solved, key=lambda pair: here.solved[pair].witness.loss))
-        for place in range(len(rhos))
-        for number, here in [max(enumerate(one[place] for one in found), key=lambda at: at[1].attained)]
-    }
+    way, shown = -1.0 if ratio else 1.0, set()
+    for place in range(len(rhos)):
+        values = [
+            (way * value, number, pair) for number, one in enumerate(found) for pair, value in one[place].values.items()
+        ]
+        shown.add(max(values)[1:])
     for number, pair in sorted(shown):
         places = [place for place, here in enumerate(found[number]) if pair not in here.solved]
         if places:
@@ -195,5 +251,5 @@ def settle(first: Solver, objectives: Sequence[Objective], rhos: Floats) -> list
         supporting = [kind.support(one[place], claim) for kind, one in zip(kinds, found, strict=True)]
         own = [(kinds[n].solver(pair), found[n][place].solved[pair]) for n, pair in sorted(shown)]
         bounds = [found[n][place].proved[pair] for n, pair in shown] + [one.bound for one in supporting]
-        settled.append(Settled(max(bounds), own, supporting))
+        settled.append(Settled(min(bounds) if ratio else max(bounds), own, supporting))
     return settled

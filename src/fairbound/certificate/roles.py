@@ -256,11 +256,15 @@ class Roles:
         joint = np.maximum(most, 0.0) + laws.tolerance * _together(np.maximum(over, 0.0).sum(axis=-1))
         return np.minimum(apart, joint + self.nu.sum(axis=1)[:, None, None, None])
 
-    def on(self, cuts: Floats) -> Roles:
-        """Return the same on finer pieces of the first share, between ``cuts``."""
+    def places(self, cuts: Floats) -> Integers:
+        """Return in which of its pieces those between ``cuts`` of the first share lie."""
         middle = 0.5 * (cuts[:-1] + cuts[1:])
         least, most = self.ends[:, :, 0].min(axis=1), self.ends[:, :, 0].max(axis=1)
-        place = np.array([int(np.argmax((least <= x) & (x <= most))) for x in middle])
+        return np.array([int(np.argmax((least <= x) & (x <= most))) for x in middle])
+
+    def on(self, cuts: Floats) -> Roles:
+        """Return the same on finer pieces."""
+        place = self.places(cuts)
         taken = {field.name: getattr(self, field.name)[place] for field in fields(self)}
         first = np.stack([cuts[1:], cuts[:-1]], axis=1)
         return replace(self, **taken | {"ends": np.stack([first, 1.0 - first], axis=2)})

@@ -84,7 +84,7 @@ class MetricStatements:
         """
         about, population = self.chosen.objectives[0], self.chosen.population
         pairs = about.plus is not None and about.minus is not None and len(population.groups) > FEW_GROUPS
-        return pairs and not (about.ratio or self.sampled) and self.divergence is HELLINGER
+        return pairs and not self.sampled and self.divergence is HELLINGER
 
     def _settled(self, rhos: Floats) -> list[Settled] | None:
         return settle(self.parts[0], self.chosen.objectives, rhos) if self.shared else None

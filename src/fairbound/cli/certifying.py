@@ -15,6 +15,7 @@ from fairbound.cli.options import (
     add_data_options,
     add_output_options,
     add_question_options,
+    caution_of_parts,
     described,
     metrics,
     number,
@@ -146,7 +147,7 @@ def run_certify(arguments: argparse.Namespace) -> int:
         raise _nothing(arguments, population, rhos, error) from None
     except InputError as error:
         raise ProblemError(error.worded(QUESTION)) from None
-    cautions = evidence.cautions
+    cautions = [*caution_of_parts(arguments), *evidence.cautions]
     _write(evidence, arguments)
     chosen = [] if rhos is not None else [_choosing(evidence)]
     if arguments.format == "json":
@@ -290,7 +291,7 @@ def run_radius(arguments: argparse.Namespace) -> int:
     except ThresholdError as error:
         complain(error.worded(words))
         return 1
-    cautions = cautions_of(population, [certificate])
+    cautions = [*caution_of_parts(arguments), *cautions_of(population, [certificate])]
     _write(certificate, arguments)
     if arguments.format == "json":
         facts = {

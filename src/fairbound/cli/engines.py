@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import re
 import shutil
 import tempfile
 import urllib.parse
@@ -22,6 +23,15 @@ DATABASES = ("duckdb", "postgresql", "postgres", "mysql", "sqlite", "mssql", "sn
 
 #: So long a server may be silent, in seconds.
 PATIENCE = 60
+
+
+#: What stands before the password in an address.
+_PASSWORD = re.compile(r"(://[^:/@]*):[^@/]*@")
+
+
+def shown(path: str) -> str:
+    """Return an address as it may be printed: without its password."""
+    return _PASSWORD.sub(r"\1:***@", path)
 
 
 def _scheme(path: str) -> str:

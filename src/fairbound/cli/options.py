@@ -6,21 +6,22 @@ import argparse
 import hashlib
 import json
 import math
-import re
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, TypeVar
 
+from fairbound.certificate.cautions import Caution
+from fairbound.cli.engines import shown
 from fairbound.cli.output import ProblemError, progress, unreadable
-from fairbound.cli.tables import label_of, open_tables, read_tallies
+from fairbound.cli.tables import expanded, label_of, open_tables, read_tallies
 from fairbound.cli.words import COUNTED, ROWS
 from fairbound.data.csv_file import CsvFile
 from fairbound.data.losses import LOSSES
 from fairbound.data.population import Population
 from fairbound.data.tally import Tally
-from fairbound.errors import InputError, listed
+from fairbound.errors import InputError, Sentence, listed
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.problem.metrics import METRICS
 from fairbound.sampling.region import REGIONS
@@ -183,17 +184,13 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     text.add_argument("--encoding", default="utf-8", metavar="NAME", help="of the text (default: %(default)s)")
 
 
-#: What stands before the password in an address.
-_PASSWORD = re.compile(r"(://[^:/@]*):[^@/]*@")
-
-
 class Files(argparse.Action):
     """Keep all files, and what to call them in a line: without passwords."""
 
     def __call__(self, parser: object, namespace: argparse.Namespace, values: Any, option: object = None) -> None:
         """Set ``files`` and ``file``."""
         namespace.files = list(values)
-        first = _PASSWORD.sub(r"\1:***@", values[0])
+        first = shown(values[0])
         namespace.file = first if len(values) == 1 else f"{first} and {len(values) - 1} more"
 
 
@@ -302,7 +299,8 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
 
 def read_population(arguments: argparse.Namespace) -> Population:
     """Read the files as the options say."""
-    tallies = read_tallies(arguments.files)
+    tallies = read_tallies(expanded(arguments.files))
+    arguments.parts = sum(len(tally.parts) for tally in tallies)
     if not tallies:
         return read_rows(arguments, Population.from_frame, unknown_predictions=arguments.unknown_predictions)
     given = [option for name, option in ROLES.items() if getattr(arguments, name) is not None]
@@ -314,6 +312,17 @@ def read_population(arguments: argparse.Namespace) -> Population:
     except InputError as error:
         message = f"{arguments.file}: {error.worded(COUNTED | ROWS)}"
         raise ProblemError(message) from None
+
+
+def caution_of_parts(arguments: argparse.Namespace) -> list[Caution]:
+    """Say what a confidence takes for granted of rows that were counted in several places."""
+    if arguments.confidence is None or arguments.parts < 2:
+        return []
+    said = (
+        f"The confidence takes the rows of all {arguments.parts} parts of the tally for independent draws from one and "
+        "the same distribution. If places or days differ, that is the mixture which their numbers of rows make."
+    )
+    return [Caution("several_parts", Sentence(said))]
 
 
 def read_rows(arguments: argparse.Namespace, make: Callable[..., Read], **more: Any) -> Read:

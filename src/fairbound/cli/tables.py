@@ -76,7 +76,7 @@ def open_tables(paths: Sequence[str], text: CsvFile, *, table: str | None, colum
     paths = expanded(paths)
     if any(engines.is_database(path) for path in paths):
         if len(paths) > 1 or table is None:
-            message = f"{paths[0]} is a database: name one, and the table with --table"
+            message = f"{engines.shown(paths[0])} is a database: name one, and the table with --table"
             raise ProblemError(message)
         return engines.database(paths[0], table)
     if table is not None:
@@ -175,6 +175,8 @@ def _check_text(path: str, start: bytes, encoding: str) -> None:
         message = f"{path} is JSON, not a table; save the rows as CSV or Parquet"
         if b'"fairbound' in start:
             message = f"{path} is a certificate, not a table; fairbound verify, show and report read it"
+        if b'"fairbound-tally"' in start:
+            message = f"{path} is a tally, not a table; fairbound merge adds tallies up, fairbound certify bounds them"
         raise ProblemError(message)
     if b"\0" in start and encoding == "utf-8" and not start.startswith((b"\xff\xfe", b"\xfe\xff", *PACKED)):
         message = f"{path} holds binary data; it is neither CSV nor Parquet nor Arrow"

@@ -82,6 +82,7 @@ def _of_rows(rows: Rows, columns: Columns, bins: Bins | None) -> Cells:
         keys = [(place, place) for place in range(bins.count)]
         inside = places_of(losses, bins.edges)
     place, codes = _numbered(cell * len(keys) + inside, len(groups.names) * len(labels.names) * len(keys))
+    _check_size(len(place), columns, bins)
     count = np.bincount(codes, minlength=len(place)).tolist()
     weight = rows.weight
     if weight is not None:
@@ -116,6 +117,23 @@ def _numbered(place: Integers, size: int) -> tuple[Integers, Integers]:
     return np.flatnonzero(used), (np.cumsum(used) - 1)[place]
 
 
+def _most(columns: Columns, bins: Bins | None) -> int:
+    """Return how many entries there may be: about as many as bins in all, whatever the rows are."""
+    if bins is None or columns.all_groups is None or columns.all_labels is None:
+        return MOST_BINS
+    return max(MOST_BINS, len(columns.all_groups) * len(columns.all_labels) * bins.count)
+
+
+def _check_size(entries: int, columns: Columns, bins: Bins | None) -> None:
+    """Refuse more entries than a tally is to have."""
+    if entries > _most(columns, bins):
+        message = (
+            f"the tally has more than {MOST_BINS:,} entries; name all groups and labels there are with "
+            f"{argument('groups')} and {argument('labels')}, so that bins can be as coarse as needed, or join groups"
+        )
+        raise InputError(message)
+
+
 def _check_weights(heaviest: float, rows: int) -> None:
     """Refuse weights whose sums do not fit, or that are all rounded."""
     if heaviest * rows >= LARGEST or heaviest < 2.0**-BITS:
@@ -148,13 +166,8 @@ def _of_lazy(frame: Lazy, columns: Columns, bins: Bins | None) -> tuple[Cells, i
     query = counted.group_by(*names, inside[0]).agg(
         nw.len().alias("n"), *(nw.col(name).sum() for name in sums), *loss, *extremes
     )
-    found = fetch_counts(frame, columns, query.head(MOST_BINS + 1))
-    if len(found) > MOST_BINS:
-        message = (
-            f"the tally has more than {MOST_BINS:,} entries; name all groups and labels there are with "
-            f"{argument('groups')} and {argument('labels')}, so that bins can be as coarse as needed, or join groups"
-        )
-        raise InputError(message)
+    found = fetch_counts(frame, columns, query.head(_most(columns, bins) + 1))
+    _check_size(len(found), columns, bins)
     if not len(found) or incomplete(found, [*names, *inside]):
         explain(frame, columns)
     data = {name: found[name].to_list() for name in found.columns}

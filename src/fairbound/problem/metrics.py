@@ -44,8 +44,8 @@ class Metric:
     ----------
     name
         Its name, as in ``metric=``.
-    title
-        What people call it.
+    title, title_of_one
+        What people call it; and if a group was chosen for it.
     words
         What it is, for a sentence.
     selection
@@ -68,6 +68,7 @@ class Metric:
     one_group: bool
     lower: bool
     objectives: Objectives
+    title_of_one: str = ""
 
 
 def _each(shape: tuple[int, int], group: int | None, _: int | None) -> list[Objective]:
@@ -104,7 +105,17 @@ _DIFFERENCE = "the largest difference between two groups in"
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("group_loss", "{mean} of a group", "the {mean} of a group", False, False, True, False, _each),
+        Metric(
+            "group_loss",
+            "{mean} of the worst group",
+            "the {mean} of a group",
+            False,
+            False,
+            True,
+            False,
+            _each,
+            "{mean} of {group}",
+        ),
         Metric(
             "group_loss_difference",
             "largest difference between two groups in {mean}",
@@ -117,23 +128,25 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             "cell_loss",
-            "{mean} of a group's rows of a label",
+            "{mean} of the worst cell of group and label",
             "the {mean} of a group's rows of a label",
             False,
             False,
             True,
             False,
             _cells,
+            "{mean} of {group} among the rows of a label",
         ),
         Metric(
             "selection_rate",
-            "selection rate of a group",
+            "largest selection rate of a group",
             "the selection rate of a group",
             True,
             False,
             True,
             False,
             _each,
+            "selection rate of {group}",
         ),
         Metric(
             "demographic_parity_difference",
@@ -211,8 +224,9 @@ def metric_wording(population: Population, metric: str, group: Hashable | None) 
     base = wording(population)
     if metric not in METRICS:
         return base
-    words = title = METRICS[metric].title.format(mean=base.mean_words)
-    words = words.replace("of a group", f"of {short_name(group)}") if group is not None else words
+    found = METRICS[metric]
+    title = found.title if group is None else found.title_of_one or found.title
+    words = title = title.format(mean=base.mean_words, group=short_name(group))
     if population.positive is not None:
         words += f" (predicting '{short_name(population.positive)}')"  # sentences go on behind it
     unit = "percent" if METRICS[metric].lower else base.unit  # a ratio is a share of something, whatever it is one of
@@ -253,7 +267,7 @@ def metric_sentence(population: Population, metric: str, group: Hashable | None)
     """Say what a metric is, in the user's names."""
     found = METRICS.get(metric)
     words = repr(metric) if found is None else found.words.format(mean=wording(population).mean_words)
-    if found is not None and f"the {found.title}" not in found.words:
+    if found is not None and not found.one_group and f"the {found.title}" not in found.words:
         words = f"the {found.title}, {words}"
     chosen = f" {group!r}" if group is not None else ""
     positive = f"; positive is a prediction of {population.positive!r}" if population.positive is not None else ""

@@ -388,13 +388,11 @@ const leaf = choose("form", {
     form: text, zeta: table(number), base: or(list(number)), offset: or(list(number)), slope: or(table(number)),
     centre: list(number), omega: list(number), lam: amount, nu: or(list(number)), ...multipliers,
   }),
-  P: object({
-    form: text, sets: list(object({
-      zeta: table(number), plus: table(number), minus: table(number), slope: or(table(number)), plus_slope: or(table(number)),
-      minus_slope: or(table(number)), centre: list(number), omega: list(number), lam: amount, nu: or(list(number)), ...multipliers,
-    })),
-  }),
+  P: object({ form: text, sets: (value) => list(set)(value) }),
 });
+const roles = { zeta: table(number), plus: table(number), minus: table(number) };
+const slopes = { slope: or(table(number)), plus_slope: or(table(number)), minus_slope: or(table(number)) };
+const set = object({ ...roles, ...slopes, centre: list(number), omega: list(number), lam: amount, nu: or(list(number)), ...multipliers });
 const witness = object({
   group_mass: list(amount), label_mass: list(amount), mass: or(table(amount)), unseen: table(amount), reweighting: table(list(amount)),
 });
@@ -434,10 +432,10 @@ const certificate = object({
 
 // ---- What fits together --------------------------------------------------------------------------------------------------
 
-const isEvery = (objective) => objective !== null && objective.plus === null && objective.minus === null; // about every two groups
 const INDEX = (n) => Array.from({ length: n }, (_, i) => i);
 const zeroOne = (loss) => loss === "zero_one" || loss === "selected";
 
+const isEvery = (objective) => objective !== null && objective.plus === null && objective.minus === null; // every two groups
 const long = (entries, length, what) => form(entries === null || entries.length === length, `${what} has not ${length} entries`);
 
 function fits(read) { // the questions, each with the population that it is about
@@ -559,7 +557,7 @@ function questionFits(read) {
   function answerFits(given, objective) {
     plausible(given, objective !== null && objective.ratio);
     form((given.witness === null) === (given.attained === null), "a witness is there if and only if a value is attained");
-    form(given.witness === null || !isEvery(objective), "a witness is of one pair of groups");
+    form(given.witness === null || !isEvery(objective), "a witness is of two groups");
     if (given.witness !== null) {
       long(given.witness.group_mass, S, "group_mass");
       long(given.witness.label_mass, C, "label_mass");
@@ -568,21 +566,15 @@ function questionFits(read) {
     const parts = objective !== null && objective.label !== null ? 2 : 1;
     const n = { label: C, group: S, part: parts }[given.proof.axis], part = given.proof.axis === "part";
     long(given.proof.floors, n, "floors");
-    for (const one of given.proof.leaves.flatMap((x) => (x.form === "P" ? x.sets : [x]))) {
+    for (const one of given.proof.leaves.flatMap((leaf_) => (leaf_.form === "P" ? leaf_.sets : [leaf_]))) {
       long(one.group_mu, asked.group_limits.rows.length, "group_mu");
       long(one.label_mu, asked.label_limits.rows.length, "label_mu");
       long(one.centre, n, "centre");
       long(one.omega, one.form === undefined || (one.form === "F" && part) ? C : n, "omega");
-      if (one.form === "T") {
-        long(one.gamma, n, "gamma");
-        shaped(one.w, "w");
-        continue;
+      for (const key of ["w", "zeta", "slope", "plus", "minus", "plus_slope", "minus_slope"]) if (one[key]) shaped(one[key], key);
+      for (const [key, length] of [["gamma", n], ["base", n], ["offset", given.proof.axis === "group" ? C : S], ["nu", S]]) {
+        if (one[key]) long(one[key], length, key);
       }
-      long(one.nu, S, "nu");
-      for (const key of ["zeta", "slope", "plus", "minus", "plus_slope", "minus_slope"]) if (one[key] ?? null) shaped(one[key], key);
-      if (one.form === undefined) continue;
-      long(one.base, n, "base");
-      long(one.offset, given.proof.axis === "group" ? C : S, "offset");
     }
   }
 }
@@ -600,30 +592,26 @@ function setting(read, { objective, sampling: sample }) {
   const sensitive = asked.shift === "sensitive", observed = asked.support === "observed";
   if (objective !== null) {
     const { plus, minus, label } = objective;
-    need(plus !== minus || plus === null, "an objective compares a group with itself");
-    need(!isEvery(objective) || sample === null, "what takes a sample's place is of one pair of groups");
+    need(plus !== minus || isEvery(objective), "an objective compares a group with itself");
+    need(!isEvery(objective) || sample === null, "no sample is one for every two groups");
     need((plus ?? 0) < S && (minus ?? 0) < S && (label ?? 0) < C, "an objective names what is not there");
   }
   need(!observed || sensitive || facts.kind === "losses", "with moments one cannot tell which losses occur");
   const counts = (y) => objective === null || objective.label === null || (y === objective.label) === objective.inside;
   const mass = sum2(weight);
-  const cells = [];
-  for (const s of INDEX(S)) for (const y of INDEX(C)) {
-    let sign = 1;
-    if (objective !== null) sign = !counts(y) ? 0 : s === objective.plus ? 1 : s === objective.minus ? -1 : 0;
+  const made = (signOf) => INDEX(S).flatMap((s) => INDEX(C).map((y) => {
+    const sign = objective === null ? 1 : counts(y) ? signOf(s) : 0;
     const part = objective !== null && objective.label !== null && y !== objective.label ? 1 : 0;
     const cell = { s, y, sign, part, empty: weight[s][y] === 0, p: Real.of(weight[s][y]).over(mass) };
-    Object.assign(cell, laws(cell));
-    cells.push(cell);
-  }
-  const inRole = (sign) => (cell) => (counts(cell.y) ? { ...cell, sign, ...laws({ ...cell, sign }) } : cell);
-  const roles = isEvery(objective) ? [cells, cells.map(inRole(1)), cells.map(inRole(-1))] : null; // does not count, is added, is subtracted
+    return Object.assign(cell, laws(cell));
+  }));
+  const cells = made((s) => (isEvery(objective) ? 0 : s === objective.plus ? 1 : s === objective.minus ? -1 : 0));
+  const every = isEvery(objective) ? { zeta: cells, plus: made(() => 1), minus: made(() => -1) } : null; // by roles
   const kept = smaller(ONE, Real.of(asked.base_rate_tolerance ?? 0).plus(TINY));
   const e = !asked.fair ? ONE : asked.base_rate_tolerance === null ? ZERO : kept;
   return {
-    read, asked, objective, sample, S, C, M, hellinger, cells, roles, e, equal: e.zero, any: e.lo === e.hi && e.minus(ONE).zero, counts,
+    read, asked, objective, sample, S, C, M, hellinger, cells, every, e, equal: e.zero, any: e.lo === e.hi && e.minus(ONE).zero, counts,
     slope: hellinger ? 0 : asked.divergence === "total_variation" ? 1 : Infinity, offset: asked.divergence === "total_variation" ? 0 : 1,
-    at: (s, y) => cells[s * C + y], factor: ONE,
     sides: objective === null ? [] : [objective.plus, objective.minus].filter((s) => s !== null),
     limited: { group: widened(asked.group_limits, S), label: widened(asked.label_limits, C) },
   };
@@ -673,31 +661,31 @@ const widened = ({ skew, rows, most }, n) => ({
 
 // The same with the values that a proof is about: of each cell its atoms (value, mass), its ceiling and its peak.
 function valued(place, factor) {
-  const dressed = (cell) => {
-    const value = (loss) => (cell.sign > 0 ? loss.times(factor) : cell.sign < 0 ? loss.negated : ZERO);
-    const atoms = cell.bound.map(([loss, part]) => [value(loss), part.times(cell.p)]);
-    const ceiling = value(cell.sign > 0 ? cell.high : cell.low);
-    let peak = atoms.length ? largest(atoms.map((one) => one[0])) : ceiling;
-    if (place.slope < Infinity) peak = larger(peak, ceiling);
-    return { ...cell, atoms, ceiling, peak };
-  };
-  const cells = place.cells.map(dressed), roles = place.roles?.map((role) => role.map(dressed));
-  const counted = INDEX(place.C).filter(place.counts);
-  if (place.objective !== null && !place.equal) {
-    for (const s of place.sides) {
-      const most = largest(counted.map((y) => cells[s * place.C + y].peak));
-      for (const y of counted) cells[s * place.C + y].peak = most;
+  const { S, C, objective, equal, every } = place, counted = INDEX(C).filter(place.counts);
+  const evaluated = (list, sides) => {
+    const cells = list.map((cell) => {
+      const value = (loss) => (cell.sign > 0 ? loss.times(factor) : cell.sign < 0 ? loss.negated : ZERO);
+      const atoms = cell.bound.map(([loss, part]) => [value(loss), part.times(cell.p)]);
+      const ceiling = value(cell.sign > 0 ? cell.high : cell.low);
+      let peak = atoms.length ? largest(atoms.map((one) => one[0])) : ceiling;
+      if (place.slope < Infinity) peak = larger(peak, ceiling);
+      return { ...cell, atoms, ceiling, peak };
+    });
+    if (objective !== null && !equal) {
+      for (const s of sides) {
+        const most = largest(counted.map((y) => cells[s * C + y].peak));
+        for (const y of counted) cells[s * C + y].peak = most;
+      }
     }
-  }
-  const at = (s, y) => cells[s * place.C + y];
-  if (roles) {
-    const peaks = (role) => counted.map((y) => largest(role.filter((cell) => cell.y === y).map((cell) => cell.peak)));
-    const [added, taken] = roles.slice(1).map(peaks).map((list) => (place.equal || !list.length ? list : list.map(() => largest(list))));
-    const most = counted.map((_, i) => added[i].plus(taken[i]));
-    return { ...place, cells, roles, at, counted, factor, top: most.length ? largest(most) : ZERO };
-  }
-  const heights = place.objective === null ? cells.map((c) => c.peak) : counted.map((y) => total(place.sides.map((s) => at(s, y).peak)));
-  return { ...place, cells, at, counted, factor, top: heights.length ? largest(heights) : ZERO };
+    return cells;
+  };
+  const cells = evaluated(place.cells, place.sides), at = (s, y) => cells[s * C + y];
+  const inRoles = every && Object.fromEntries(Object.entries(every).map(([role, list]) => [role, evaluated(list, INDEX(S))]));
+  const highest = (role, y) => largest(INDEX(S).map((s) => inRoles[role][s * C + y].peak));
+  let heights = cells.map((cell) => cell.peak);
+  if (every) heights = counted.map((y) => highest("plus", y).plus(highest("minus", y)));
+  else if (objective !== null) heights = counted.map((y) => total(place.sides.map((s) => at(s, y).peak)));
+  return { ...place, cells, every: inRoles, at, counted, top: heights.length ? largest(heights) : ZERO };
 }
 
 // The leeway: R, and for Hellinger's distance the affinity A = 1 - R.
@@ -782,7 +770,7 @@ function* pieces(place, axis, floors, splits) { // the corners of each leaf, in 
   need(open.length === 0, "pieces are missing");
 }
 
-// ---- The forms of leaves -------------------------------------------------------------------------------------------------
+// ---- The two forms of leaves ---------------------------------------------------------------------------------------------
 
 function conjugate(place, lam, z) { // g(z), for lam > 0
   if (place.hellinger) { need(z.hi < 0n, "a value reaches its multiplier"); return lam.square.over(z.times(-4)); }
@@ -882,81 +870,84 @@ function fractional(place, axis, leaf, A) { // form F: a function of the corners
     })));
   }
   need(axis === "part" && leaf.base === null && leaf.offset === null, "form F of means searches parts");
-  need(equal || leaf.omega.every((x) => x === 0), "omega is for equal base rates");
-  const slope = leaf.slope === null ? leaf.zeta.map((row) => row.map(() => ZERO)) : leaf.slope.map((row) => row.map(Real.of));
-  const parts = leaf.centre.length, labels = INDEX(parts).map((n) => INDEX(C).filter((y) => cells[y].part === n));
-  const fixed = supportOf(limited.label, leaf.omega, mu.label).minus(lam.times(A));
+  const { labels, fixed, theta, pulls } = means(place, leaf, A), own = { cells, ...theta(leaf.zeta, leaf.slope) };
   return (corners) => fixed.plus(largest(corners.map((x) => {
-    const theta = cells.map((cell) => zeta[cell.s][cell.y].plus(x[cell.part].times(slope[cell.s][cell.y])));
-    cells.forEach((cell, i) => need(cell.ceiling.atMost(theta[i]), "a multiplier is below its ceiling"));
-    const rows = INDEX(S).map((s) => theta.slice(s * C, s * C + C));
+    const heights = own.at(x, cells), rows = INDEX(S).map((s) => heights.slice(s * C, s * C + C));
     let level;
     if (equal) {
       const height = (y, n) => total(rows.map((row) => row[y])).minus(x[n].times(leaf.omega[y]));
-      level = total(labels.map((own, n) => largest(own.map((y) => height(y, n)))));
-    } else if (parts === 1) level = rates(place, rows, leaf.nu);
-    else level = total(rows.flatMap((row) => labels.map((own) => largest(own.map((y) => row[y])))));
-    if (lam.zero) return level;
-    const pull = (a) => INDEX(S).map((s) => total(cells.slice(s * C, s * C + C).flatMap((cell) => {
-      const q = slope[s][cell.y], n = cell.part;
-      return cell.atoms.map(([u, p]) => p.times(fractionAt(a[n], zeta[s][cell.y].minus(u), q, x[n], Real.of(leaf.centre[n]))));
-    })));
-    let pulls = pull([ZERO, ZERO]);
-    if (!equal && parts === 2) { const far = pull([e, e.negated]); pulls = pulls.map((v, s) => larger(v, far[s])); }
-    return level.plus(quarter.times(support(limited.group, pulls, mu.group)));
+      level = total(labels.map((those, n) => largest(those.map((y) => height(y, n)))));
+    } else if (labels.length === 1) level = rates(place, rows, leaf.nu);
+    else level = total(rows.flatMap((row) => labels.map((those) => largest(those.map((y) => row[y])))));
+    return level.plus(pulls(x, [own]));
   })));
 }
 
-function everyTwo(place, axis, leaf, A) { // form P: a function of the corners of a piece
-  const { S, C, limited, equal, e } = place;
-  need(place.hellinger, "form P is for Hellinger's distance");
-  need(axis === "part" && leaf.sets.length > 0, "form P searches parts, and has a set of multipliers");
-  const pairs = INDEX(S).flatMap((a) => INDEX(S).filter((b) => b !== a).map((b) => [a, b]));
-  // Of numbers of each group in its three roles: all that do not count, but a, which is added, and b, which is subtracted.
-  const together = ([none, plus, minus]) => {
-    const all = total(none), added = plus.map((x, a) => all.plus(x).minus(none[a])), taken = minus.map((x, b) => x.minus(none[b]));
-    return pairs.map(([a, b]) => added[a].plus(taken[b]));
-  };
-  const found = leaf.sets.map((set) => {
-    need(set.centre.every((x) => x > 0), "a centre is not positive");
-    need(equal || set.omega.every((x) => x === 0), "omega is for equal base rates");
-    const lam = Real.of(set.lam), parts = set.centre.length, labels = INDEX(parts).map((n) => INDEX(C).filter((y) => place.cells[y].part === n));
-    const zetas = [set.zeta, set.plus, set.minus].map((rows) => rows.map((row) => row.map(Real.of)));
-    const slopes = [set.slope, set.plus_slope, set.minus_slope].map((rows, k) => (rows === null ? zetas[k].map((row) => row.map(() => ZERO)) : rows.map((row) => row.map(Real.of))));
-    const fixed = supportOf(limited.label, set.omega, set.label_mu).minus(lam.times(A));
-    const levels = (theta, x) => {
-      if (equal) {
-        const sums = INDEX(C).map((y) => together(theta.map((rows) => rows.map((row) => row[y]))).map((v) => v.minus(x[place.cells[y].part].times(set.omega[y]))));
-        return pairs.map((_, i) => total(labels.map((own) => largest(own.map((y) => sums[y][i])))));
-      }
-      const apart = together(theta.map((rows) => rows.map((row) => total(labels.map((own) => largest(own.map((y) => row[y])))))));
-      if (parts > 1 || set.nu === null) return apart;
-      const rest = theta.map((rows) => rows.map((row, s) => row.map((v) => v.minus(set.nu[s]))));
-      const columns = INDEX(C).map((y) => together(rest.map((rows) => rows.map((row) => row[y]))));
-      const above = together(rest.map((rows) => rows.map((row) => total(row.map(positive))))), nu = total(set.nu.map(Real.of));
-      return apart.map((v, i) => smaller(v, nu.plus(positive(largest(columns.map((list) => list[i])))).plus(e.times(above[i]))));
-    };
-    return { set, lam, parts, zetas, slopes, fixed, levels };
-  });
-  return (corners) => {
-    const bounds = found.map(({ set, lam, parts, zetas, slopes, fixed, levels }) => {
-      const here = corners.map((x) => {
-        const theta = zetas.map((rows, k) => rows.map((row, s) => row.map((v, y) => v.plus(x[place.cells[y].part].times(slopes[k][s][y])))));
-        place.roles.forEach((role, k) => role.forEach((cell) => need(cell.ceiling.atMost(theta[k][cell.s][cell.y]), "a multiplier is below its ceiling")));
-        const level = levels(theta, x);
-        if (lam.zero) return level;
-        const pull = (a) => place.roles.map((role, k) => INDEX(S).map((s) => total(role.slice(s * C, s * C + C).flatMap((cell) => {
-          const n = cell.part, q = slopes[k][s][cell.y];
-          return cell.atoms.map(([u, p]) => p.times(fractionAt(a[n], zetas[k][s][cell.y].minus(u), q, x[n], Real.of(set.centre[n]))));
-        }))));
-        const all = [...pull([ZERO, ZERO]), ...(!equal && parts === 2 ? pull([e, e.negated]) : [])];
-        const pulls = INDEX(S).map((s) => largest(all.map((list) => list[s])));
-        const drawn = lam.square.over(4).times(support(limited.group, pulls, set.group_mu));
-        return level.map((v) => v.plus(drawn));
-      });
-      return pairs.map((_, i) => fixed.plus(largest(here.map((list) => list[i]))));
+// What the means of form F and the sets of form P share.
+function means(place, { centre, omega, lam: given, group_mu, label_mu }, A) {
+  const { S, C, e, equal, cells, limited } = place, lam = Real.of(given), quarter = lam.square.over(4), parts = centre.length;
+  need(equal || omega.every((x) => x === 0), "omega is for equal base rates");
+  const labels = INDEX(parts).map((n) => INDEX(C).filter((y) => cells[y].part === n));
+  const fixed = supportOf(limited.label, omega, label_mu).minus(lam.times(A));
+  const theta = (zeta, slope) => {
+    const low = zeta.flat().map(Real.of), rise = slope === null ? low.map(() => ZERO) : slope.flat().map(Real.of);
+    const at = (x, list) => list.map((cell, i) => {
+      const height = low[i].plus(x[cell.part].times(rise[i]));
+      need(cell.ceiling.atMost(height), "a multiplier is below its ceiling");
+      return height;
     });
-    return largest(pairs.map((_, i) => smallest(bounds.map((list) => list[i]))));
+    return { low, rise, at };
+  };
+  const pulls = (x, played) => { // lam^2/4 sigma_groups(pull), the pull being the largest of those in the roles that are played
+    if (lam.zero) return ZERO;
+    const far = !equal && parts === 2 ? [[ZERO, ZERO], [e, e.negated]] : [[ZERO, ZERO]];
+    const pull = (s) => largest(played.flatMap((role) => far.map((a) => total(role.cells.slice(s * C, s * C + C).flatMap((cell) => {
+      const i = s * C + cell.y, n = cell.part;
+      return cell.atoms.map(([u, p]) => p.times(fractionAt(a[n], role.low[i].minus(u), role.rise[i], x[n], Real.of(centre[n]))));
+    })))));
+    return quarter.times(support(limited.group, INDEX(S).map(pull), group_mu));
+  };
+  return { labels, fixed, theta, pulls };
+}
+
+function paired(place, axis, leaf, A) { // form P: every two groups, of each pair by the set that is best for it
+  const { S, C, e, equal, every } = place;
+  spend(10 * S * S);
+  need(place.hellinger && axis === "part" && leaf.sets.length > 0, "form P is for Hellinger's distance, searches parts, and has a set");
+  const pairs = INDEX(S).flatMap((a) => INDEX(S).filter((b) => b !== a).map((b) => [a, b]));
+  return (corners) => {
+    const proved = leaf.sets.map((one) => {
+      need(one.centre.every((x) => x > 0), "a centre is not positive");
+      const { labels, fixed, theta, pulls } = means(place, one, A);
+      const [rest, plus, minus] = ["zeta", "plus", "minus"].map((role) => (
+        { cells: every[role], ...theta(one[role], one[role === "zeta" ? "slope" : `${role}_slope`]) }));
+      const bounds = corners.map((x) => {
+        const pulled = pulls(x, [rest, plus, minus]), [r, p, m] = [rest, plus, minus].map((role) => role.at(x, role.cells));
+        // A sum over groups of one term each: what it is if no group counts, and what a and b have more.
+        const summed = (term) => {
+          const [base, more, less] = [r, p, m].map((heights) => INDEX(S).map((s) => term(heights, s))), all = total(base);
+          return ([a, b]) => all.plus(more[a].minus(base[a])).plus(less[b].minus(base[b]));
+        };
+        const column = (y) => summed((heights, s) => heights[s * C + y]);
+        const highest = (those) => summed((heights, s) => largest(those.map((y) => heights[s * C + y])));
+        const parts = (list) => (pair) => total(list.map((term) => term(pair)));
+        let level = parts(labels.map(highest));
+        if (equal) {
+          level = parts(labels.map((those, n) => {
+            const columns = those.map((y) => [column(y), x[n].times(one.omega[y])]);
+            return (pair) => largest(columns.map(([sum, off]) => sum(pair).minus(off)));
+          }));
+        } else if (labels.length === 1 && one.nu !== null) {
+          const simple = level, above = (heights, s, y) => heights[s * C + y].minus(one.nu[s]), fixedPart = total(one.nu.map(Real.of));
+          const columns = INDEX(C).map((y) => summed((heights, s) => above(heights, s, y)));
+          const excess = summed((heights, s) => total(INDEX(C).map((y) => positive(above(heights, s, y)))));
+          level = (pair) => smaller(simple(pair), fixedPart.plus(positive(largest(columns.map((sum) => sum(pair))))).plus(e.times(excess(pair))));
+        }
+        return pairs.map((pair) => level(pair).plus(pulled));
+      });
+      return pairs.map((_, i) => largest(bounds.map((list_) => list_[i])).plus(fixed));
+    });
+    return largest(pairs.map((_, i) => smallest(proved.map((list_) => list_[i]))));
   };
 }
 
@@ -966,8 +957,9 @@ function excessOf(place, { bound, proof: given }, { R, A }) { // what the proof 
   for (const corners of pieces(place, given.axis, given.floors, given.splits)) {
     const { value: one, done } = leaves.next();
     need(!done, "leaves are missing");
-    need((one.form === "P") === isEvery(place.objective), "leaves of form P are for every two groups, and only these");
-    const formed = one.form === "P" ? everyTwo(place, given.axis, one, A) : one.form === "T" ? tilted(place, given.axis, one, bound, R) : fractional(place, given.axis, one, A);
+    need((one.form === "P") === (place.every !== null), "form P is for statements of every two groups, which take no other");
+    const formed = one.form === "T" ? tilted(place, given.axis, one, bound, R)
+      : (one.form === "P" ? paired : fractional)(place, given.axis, one, A);
     const within_ = ratio || (one.form === "T" && place.objective !== null);
     let over = within_ ? formed(corners) : formed(corners).minus(bound);
     if (!ratio) over = smaller(over, place.top.minus(bound));
@@ -1098,10 +1090,10 @@ const halvesOf = (objective) => [{ ...objective, minus: null }, { ...objective, 
 function metricProved(read, statements) { // statements: of each, at each radius with a claim, what was proved
   const { question: asked, population: people } = read, objectives = objectivesOf(read);
   const ratio = objectives[0] !== null && objectives[0].ratio;
-  const halved = !ratio && objectives[0] !== null && objectives[0].minus !== null && (asked.confidence === null || people.groups.length > 10);
-  const paired = objectives[0] !== null && objectives[0].minus !== null && asked.confidence === null;
-  const everyOf = (objective) => ({ ...objective, plus: null, minus: null }), others = paired ? objectives.map(everyOf) : [];
-  const possible = new Set([...objectives, ...others, ...(halved ? objectives.flatMap(halvesOf) : [])].map(keyOf)), numbers = new Map();
+  const pairs = objectives[0] !== null && objectives[0].minus !== null, together = pairs && asked.confidence === null;
+  const halved = pairs && !ratio && (asked.confidence === null || people.groups.length > 10), everyOf = (one) => ({ ...one, plus: null, minus: null });
+  const others = (one) => [...(halved ? halvesOf(one) : []), ...(together ? [everyOf(one)] : [])];
+  const possible = new Set([...objectives, ...objectives.flatMap(others)].map(keyOf)), numbers = new Map();
   read.statements.forEach(({ objective, confidence }, i) => {
     const key = keyOf(objective);
     need(possible.has(key), "a statement is not of the metric");
@@ -1114,22 +1106,22 @@ function metricProved(read, statements) { // statements: of each, at each radius
   });
   const sources = objectives.map((objective) => {
     const own = numbers.get(keyOf(objective));
-    if (own !== undefined) return [own];
-    const shared_ = paired ? numbers.get(keyOf(everyOf(objective))) : undefined;
-    if (shared_ !== undefined) return [shared_];
+    if (own !== undefined) return Object.assign([own], { own: true });
+    const every = together ? numbers.get(keyOf(everyOf(objective))) : undefined;
+    if (every !== undefined) return [every];
     const halves = halved ? halvesOf(objective).map((half) => numbers.get(keyOf(half))) : [undefined];
     need(!halves.includes(undefined), "a statement of the metric is missing");
     return halves;
-  }).filter((source, i, all) => i === 0 || source.length > 1 || source[0] !== all[i - 1][0]);
+  });
   const best = ratio ? smallest : largest, extreme = ratio ? Math.min : Math.max;
   return statements.map(({ point, results }) => {
     const claimed = best(sources.map((source) => total(source.map((i) => Real.of(point.answers[i].bound)))));
     need(ratio ? Real.of(point.claim.bound).atMost(claimed) : claimed.atMost(point.claim.bound), "the claim says more than its statements");
-    const attained = sources.filter((source) => source.length === 1).map(([i]) => point.answers[i].attained).filter((x) => x !== null);
+    const attained = sources.filter((source) => source.own).map(([i]) => point.answers[i].attained).filter((x) => x !== null);
     need(attained.length > 0, "no statement of the metric has a witness");
     need(extreme(...attained) === point.claim.attained, "the attained value is not that of the statements");
     const proved = best(sources.map((source) => total(source.map((i) => results[i].proved))));
-    const values = sources.filter((source) => source.length === 1).map(([i]) => results[i].value).filter((x) => x !== null);
+    const values = sources.filter((source) => source.own).map(([i]) => results[i].value).filter((x) => x !== null);
     return { rho: point.rho, ...point.claim, proved: proved.about, value: values.length ? best(values).about : null };
   });
 }
@@ -1180,6 +1172,7 @@ const LEFT = [
 ];
 
 function check(bytes, options = {}) { // the verdict on a document, whatever it is
+  memory.clear();
   Object.assign(effort, { spent: 0, most: options.patient ? 3e8 : 5e6 });
   const notes = new Set(), counted = { radii: 0, leaves: 0, witnesses: 0 };
   const result = { verdict: "not a certificate", status: 2, reason: null, digest: null, sha256: bytes.length > MOST_BYTES ? null : hex(sha256(bytes)), questions: [], checked: [], left: LEFT };
@@ -1284,7 +1277,8 @@ function recounted(people, { losses, seed: given }, cells) {
   const valueOf = (n, less) => (binary ? (n ? M : 0) : less ? Math.max(edges[n] - out, 0) : Math.min(edges[n + 1] + out, M));
   const held = cells.map((cell) => {
     const rows = new Map();
-    for (const b of cell.bins) rows.set(numbered(b), (rows.get(numbered(b)) ?? 0) + b[2]);
+    spend(cell.bins.length);
+    for (const b of cell.bins) { const n = numbered(b); rows.set(n, (rows.get(n) ?? 0) + b[2]); }
     const pairs = [...rows].sort((a, b) => a[0] - b[0]), words = new DataView(new ArrayBuffer(16 * pairs.length));
     pairs.forEach((pair, i) => pair.forEach((x, j) => words.setBigInt64(16 * i + 8 * j, BigInt(x), true)));
     return { pairs, bytes: new Uint8Array(words.buffer), counts: losses.map(() => 0), less: cell.sign < 0 };
@@ -1306,6 +1300,7 @@ function recounted(people, { losses, seed: given }, cells) {
     else if (part <= 0) counts[j] += rows;
     else {
       draws += rows;
+      spend(rows / 20); // a random number is made faster than a sum
       need(given !== null && draws <= 2e7, "rounding needs a seed, or too many random numbers");
       for (let row = 0; row < rows; row += 1) counts[random.next().value < part ? j + 1 : j] += 1;
     }

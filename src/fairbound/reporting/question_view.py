@@ -96,7 +96,7 @@ class QuestionView:
     def meaning(self) -> str:
         """What the metric is, for those who do not know its name; nothing for losses, which say it themselves."""
         found = METRICS.get(self.asked.metric)
-        if found is None or not found.name.endswith(("_difference", "_ratio")):
+        if found is None or found.one_group or found.title in found.words:
             return ""
         return found.words.format(mean=self.values.mean_words)
 
@@ -232,11 +232,13 @@ class QuestionView:
         return name if not self.number else f"{name}-{self.number}"
 
     @property
-    def measured(self) -> str:
-        """What rho is, beside the axis."""
-        return f"{self.asked.distance_words} from {'what the rows were drawn from' if self.sampled else 'the data'}"
+    def measured(self) -> dict[str, str]:
+        """What rho is, beside the axis: in narrow windows there is less room."""
+        centre = "what the rows were drawn from" if self.sampled else "the data"
+        words = self.asked.distance_words
+        return {"broad": f"{words} from {centre}", "narrow": words}
 
-    @property
+    @cached_property
     def pictures(self) -> list[Markup]:
         """The curve, for wide windows and for narrow ones."""
         rho, bound, attained = (
@@ -250,7 +252,7 @@ class QuestionView:
         return [
             svg(
                 curve_picture(
-                    Frame(self.scale, size, kind, str(self.number), self.amounts, self.measured, label),
+                    Frame(self.scale, size, kind, str(self.number), self.amounts, self.measured[kind], label),
                     rho,
                     bound,
                     attained,
