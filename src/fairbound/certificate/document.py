@@ -87,7 +87,7 @@ def write_provenance(provenance: Provenance) -> written.Provenance:
     p = provenance
     return written.Provenance(
         date=p.date,
-        file=None if p.file is None or p.sha256 is None else written.File(p.file, p.sha256),
+        files=[written.File(name, sha256) for name, sha256 in p.files],
         columns=[written.Column(role, name) for role, name in p.columns],  # type: ignore[arg-type]  # read strictly
         meanings=[written.Meaning(write_name(label), words) for label, words in p.meanings],
         model=None if p.model is None else written.Versioned(p.model, p.model_version),
@@ -98,11 +98,10 @@ def write_provenance(provenance: Provenance) -> written.Provenance:
 
 def read_provenance(document: written.Provenance) -> Provenance:
     """Read what a document is about."""
-    file, model, data = document.file, document.model, document.data
+    model, data = document.model, document.data
     return Provenance(
         date=document.date,
-        file=None if file is None else file.name,
-        sha256=None if file is None else file.sha256,
+        files=tuple((file.name, file.sha256) for file in document.files),
         columns=tuple((column.role, column.name) for column in document.columns),
         meanings=tuple((read_name(meaning.label), meaning.words) for meaning in document.meanings),
         model=None if model is None else model.name,

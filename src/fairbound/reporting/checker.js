@@ -422,7 +422,7 @@ const population = object({
 const digits = (value) => { form(typeof value === "string" && [...value].length === 64, "is no text of 64 characters"); return value; };
 const versioned = or(object({ name: text, version: or(text) }));
 const provenance = object({
-  date: or(text), note: or(text), file: or(object({ name: text, sha256: digits })),
+  date: or(text), note: or(text), files: list(object({ name: text, sha256: digits })),
   columns: list(object({ role: oneOf("group", "label", "prediction", "probability", "loss", "weight"), name: text })),
   meanings: list(object({ label: name, words: text })), model: versioned, data: versioned,
 });
