@@ -37,12 +37,15 @@ class DataView:
         The same data with all that was measured in them, and how its means are written.
     excluded
         How many rows were left out, by reason.
+    careful
+        What else a reader should know of the data.
     """
 
     population: Population
     order: Integers
     measures: Sequence[tuple[Population, Amounts]]
     excluded: Mapping[str, int]
+    careful: Sequence[str]
 
     @property
     def said(self) -> Wording:

@@ -139,7 +139,7 @@ class Examined:
         """What a reader should know before relying on the bounds."""
         found = data_cautions(self.population)
         for one in self.questions:
-            of = f"{one.question.metric}: " if len(self.questions) > 1 else ""
+            of = f"{one.question.said.axis}: " if len(self.questions) > 1 else ""
             found += [caution.about(of) for caution in result_cautions(one.certificates)]
         return found
 
