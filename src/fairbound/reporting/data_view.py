@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fairbound.arithmetic.arrays import Integers
+from fairbound.certificate.cautions import FEW_ROWS, counts_rows, few_rows
 from fairbound.data.population import Population
 from fairbound.data.provenance import UNTOLD, Provenance
-from fairbound.reporting.report_data import FEW_ROWS, counts_rows, few_rows
 from fairbound.wording.amounts import Amounts, percent
 from fairbound.wording.digits import exactly
 from fairbound.wording.vocabulary import Wording, wording

@@ -25,6 +25,15 @@ MOST_BYTES = 1_950_000
 #: The scripts of a page.
 SCRIPTS = ("report.js", "checking.js")
 
+#: What arguments of the question are called on a page.
+PLAIN = {
+    "budget": "the budget",
+    "fair=False": "A question without a condition on base rates",
+    "min_group_mass": "a smallest share of each group",
+    "rho": "distance",
+    "tol": "the tolerance",
+}
+
 #: What two models are called if nobody names them.
 NAMES = ("the older model", "the newer model")
 
@@ -118,6 +127,7 @@ def render(
         "proved": examined.verification.valid,
         "refused": refusals(examined),
         "doubts": examined.doubts[:20],
+        "careful": [caution.sentence.worded(PLAIN) for caution in examined.cautions],
         "common": common,
         "own": own,
         "page_data": [q.script_data for q in questions],
