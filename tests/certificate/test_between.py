@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from fairbound import CertificateCurve, InputError, Population, certify, certify_curve
 from fairbound.certificate.between import ProvedCurve
+from fairbound.certificate.continuous import bound_line
 from tests.by_hand import only
 from tests.problems import E, P, radius, random_population
 
@@ -86,3 +87,17 @@ def test_what_is_not_proved_says_nothing_in_between() -> None:
     forged = CertificateCurve.from_json(json.dumps(document))
     with pytest.raises(ValueError, match="not proved"):
         forged.bound_at(0.15)
+
+
+@pytest.mark.parametrize("metric", ["loss", "demographic_parity_ratio"])
+def test_lines_that_are_drawn_never_turn_back(metric: Literal["loss", "demographic_parity_ratio"]) -> None:
+    """What holds for a ball holds for smaller ones, also where a tangent of a larger radius would say less."""
+    rows = Population.from_predictions(
+        ["no", "yes", "no", "no"] * 40, ["no", "yes", "yes", "no"] * 40, sensitive_features=["a"] * 100 + ["b"] * 60
+    )
+    curve = certify_curve(rows, [0.05, 0.1, 0.2], shift="sensitive", metric=metric, confidence=0.9)
+    rho, bound = bound_line(ProvedCurve(curve.to_json()), curve.rho, curve.distance)
+    assert (np.diff(rho) > 0).all()
+    side = -1 if metric != "loss" else 1
+    assert (side * np.diff(bound) >= 0).all()
+    assert all(side * b <= side * curve.bound_at(float(r)) + 1e-15 for r, b in zip(rho, bound, strict=True))

@@ -85,6 +85,11 @@ class ProvedCurve:
             found.append(_Line(rho, answer.bound, statement.radius, lines, statement.top))
         return found
 
+    @property
+    def lower(self) -> bool:
+        """Whether bounds are from below, as those of ratios are."""
+        return is_ratio(self.single)
+
     def bound_at(self, rho: float) -> float | None:
         """Return what is proved at a radius, rounded to the safe side; None if nothing is."""
         question, ratio = self.single.question, is_ratio(self.single)

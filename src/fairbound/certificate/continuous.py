@@ -43,7 +43,9 @@ def bound_line(proved: ProvedCurve, rho: Floats, start: float) -> tuple[Floats, 
     after = np.nextafter(ends[:-1], np.inf)  # where there are stairs, they are upright
     radii = np.sort(np.concatenate([*between, after, ends[-1:]]))
     bounds = [proved.bound_at(float(at)) for at in radii]
-    return radii, np.array([np.nan if bound is None else bound for bound in bounds])
+    best = np.array([np.nan if bound is None else bound for bound in bounds])
+    nested = np.fmax if proved.lower else np.fmin  # what holds for a ball holds for smaller ones
+    return radii, nested.accumulate(best[::-1])[::-1]
 
 
 def bound_steps(rho: Floats, bound: Floats, start: float, *, lower: bool = False) -> tuple[Floats, Floats]:
