@@ -156,6 +156,9 @@ def _questions() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "limits on groups, any base rates", "rows", anything
     near = {"shift": "sensitive", "rho": 0.5, "tol": 1e-4, **CONDITIONS["near"]}
     yield "several pieces, near base rates", "hard", near
+    plain = {"shift": "sensitive", "budget": None, "tol": 1e-2}
+    yield "pieces of three labels", "square", {"rho": 0.6, **plain, "min_group_mass": 0.2}
+    yield "pieces of three labels, skew", "other square", {"rho": 0.6, **plain, "label_skew": 0.4}
     square = {"shift": "sensitive", "tol": 1e-2, "budget": None, **SQUARE_LIMITS}
     yield "one leaf with limits", "square", {"rho": radius(SQUARE, 0.2, **SQUARE_LIMITS), **square}
     yield "pieces with limits", "square", {"rho": radius(SQUARE, 0.3, **SQUARE_LIMITS), **square}

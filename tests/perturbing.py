@@ -27,15 +27,14 @@ LESS = 1e-3
 
 
 def _bounds() -> Iterator[tuple[str, Bound]]:
-    """Find the public functions that return bounds, in the modules that are there for them."""
+    """Find the public functions that return bounds: their names say so."""
     for module in pkgutil.iter_modules(fairbound.solve.__path__, "fairbound.solve."):
         found = importlib.import_module(module.name)
-        if module.name.endswith("_bounds"):
-            yield from (
-                (name, value)
-                for name, value in vars(found).items()
-                if name.endswith("_bound") and not name.startswith("_") and value.__module__ == module.name
-            )
+        yield from (
+            (name, value)
+            for name, value in vars(found).items()
+            if name.endswith("_bound") and not name.startswith("_") and value.__module__ == module.name
+        )
 
 
 BOUNDS: dict[str, Bound] = dict(_bounds())

@@ -488,7 +488,9 @@ class IntervalSearch:
             message = "no distribution was found"  # cannot happen: the nearest one is in every ball
             raise RuntimeError(message)
         proof = leaves.take(here).proof(self.batch.rates.tolerance)
-        return Answer(float(intervals.bound[here].max()), witness, proof)
+        number = int(self.problem_index[job])
+        top = mean_bound(self.batch.problems[number], self.batch.rates, self.rho[[job]], self.batch.plain(number, 1))
+        return Answer(min(float(intervals.bound[here].max()), float(top[0])), witness, proof)  # none exceeds the top
 
 
 def _rearranged(problem: Problem, theta: Floats, part: Floats, held: Booleans, fall: Floats) -> Floats:
