@@ -18,7 +18,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import least_affinity
 from fairbound.solve.answer import Answer
-from fairbound.solve.mean_batch import BEST_ACCURACY, ROUGH_ACCURACY, MeanBatch, last_share
+from fairbound.solve.mean_batch import BEST_ACCURACY, MeanBatch, last_share
 from fairbound.solve.mean_leaves import MeanLeaves, centred, in_first, mean_bound, tuned
 from fairbound.solve.means import MeansSolution
 from fairbound.solve.problem import Problem
@@ -41,6 +41,9 @@ LARGEST, NO_REACH = 3.0, 3e-9
 #: A range of possible shares below this width is narrow; how fast the distances of shares from it grow; how closely
 #: programs are solved then.
 NARROW, GRADING, NARROW_ACCURACY = 0.05, 2.0, 1e-16
+
+#: How closely programs are solved elsewhere, relative to the tolerance.
+CLOSER_ACCURACY = 1e-6
 
 #: The limit, in units of the values, where programs are solved again that came to nothing.
 STEADY = 50.0
@@ -249,7 +252,8 @@ class IntervalSearch:
     def _solved(self, job: Integers, share: Floats) -> Nodes:
         """Solve programs, and keep the distributions that attain more."""
         problem_index, rho = self.problem_index[job], self.rho[job]
-        accuracy = max(BEST_ACCURACY, ROUGH_ACCURACY * self.tol / self.batch.scale)
+        # What a program is short of its solution is not made good by cutting.
+        accuracy = max(BEST_ACCURACY, CLOSER_ACCURACY * self.tol / self.batch.scale)
         if len(job) and self.narrow[job].any():  # where multipliers are large, so are the effects of their errors
             accuracy = NARROW_ACCURACY
         sought = (share >= self.likely[job, 0]) & (share <= self.likely[job, 1])
