@@ -798,9 +798,10 @@ def test_statements_of_a_metric_rest_on_one_sample() -> None:
 def test_cells_of_more_rows_than_numbers_count() -> None:
     for many in (2**63, 10**19, 1e99):
         document = honest("general, sphere")
-        for part in (document["population"], only(document)["statements"][0]["sampling"]):
+        sampling, population = only(document)["statements"][0]["sampling"], document["population"]
+        for part, measured in ((population, population["measures"][0]), (sampling, sampling)):
             part["weight"][0][0] = many
-            part["knowledge"]["cells"][0][0] = [[0.0, 0.0, many, 0]]
+            measured["knowledge"]["cells"][0][0] = [[0.0, 0.0, many, 0]]
         document["population"]["rows"] = int(sum(map(sum, document["population"]["weight"])))
         refused(document)
 
