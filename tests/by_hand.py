@@ -14,7 +14,7 @@ MEASURE = ("loss", "positive", "ceiling", "knowledge")
 #: A document that says nothing of where it comes from.
 UNTOLD: Document = {
     "date": None,
-    "file": None,
+    "files": [],
     "columns": [],
     "meanings": [],
     "model": None,

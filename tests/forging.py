@@ -22,7 +22,7 @@ import numpy as np
 from flint import ctx
 
 from fairbound import (
-    CertificateCurve,
+    Evidence,
     InputError,
     Population,
     SmallCellWarning,
@@ -31,7 +31,6 @@ from fairbound import (
     certify_curve,
     verify,
 )
-from fairbound.certificate.curve import read_result
 from fairbound.certificate.document import digest, plain, read_populations
 from fairbound.certificate.statements import certificates, dressed
 from fairbound.problem import metrics
@@ -316,7 +315,7 @@ def _read(population: typed.Measured) -> Population:
     p = population
     measure = typed.Measure(p.loss, p.positive, p.ceiling, p.knowledge)
     whole = typed.Population(p.groups, p.labels, p.rows, p.excluded_rows, p.weighted, p.weight, [measure])
-    untold = typed.Provenance(None, None, [], [], None, None, None)
+    untold = typed.Provenance(None, [], [], [], None, None, None)
     document = typed.Document(typed.FORMAT, typed.VERSION, "", untold, whole, None, [], [], "")
     return read_populations(document)[0]
 
@@ -619,8 +618,7 @@ def assert_true(document: Document, tol: float = 1e-3, budget: int | None = 20) 
     of a larger ball than need be. And what is shown of the document is no better than what is true.
     """
     (read,) = singles(read_document(json.dumps(document)))
-    shown = read_result(json.dumps(document))
-    certificates_ = iter(shown) if isinstance(shown, CertificateCurve) else iter([shown])
+    certificates_ = iter(Evidence.from_json(json.dumps(document)).curves[0])
     levels = {one.objective: one for one in read.question.statements}
     made = _made_of(read)
     way = -1.0 if any(one is not None and one.ratio for one in made) else 1.0

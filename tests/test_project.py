@@ -23,6 +23,7 @@ PUBLIC = [
     "REGIONS",
     "Certificate",
     "CertificateCurve",
+    "DataWarning",
     "Evidence",
     "Gate",
     "Hoeffding",

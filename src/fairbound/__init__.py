@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time a name is i
     from fairbound.data.predicted import Predicted
     from fairbound.data.provenance import Provenance
     from fairbound.data.tally import Tally
-    from fairbound.errors import InfeasibleError, InputError, SmallCellWarning, ThresholdError
+    from fairbound.errors import DataWarning, InfeasibleError, InputError, SmallCellWarning, ThresholdError
     from fairbound.reporting.report import Report, report
     from fairbound.sampling.region import REGIONS, Hoeffding, Region, Sphere, Surrogate
     from fairbound.solve.between import divergence_between, hellinger_radius
@@ -40,7 +40,7 @@ _HOMES = {
     "data.predicted": ("Predicted",),
     "data.provenance": ("Provenance",),
     "data.tally": ("Tally",),
-    "errors": ("InfeasibleError", "InputError", "SmallCellWarning", "ThresholdError"),
+    "errors": ("DataWarning", "InfeasibleError", "InputError", "SmallCellWarning", "ThresholdError"),
     "reporting.report": ("Report", "report"),
     "sampling.region": ("REGIONS", "Hoeffding", "Region", "Sphere", "Surrogate"),
     "solve.between": ("divergence_between", "hellinger_radius"),
@@ -55,6 +55,7 @@ __all__ = [
     "REGIONS",
     "Certificate",
     "CertificateCurve",
+    "DataWarning",
     "Evidence",
     "Gate",
     "Hoeffding",

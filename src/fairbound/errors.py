@@ -196,5 +196,29 @@ class ThresholdError(_WordedError):
         self.distance = distance
 
 
+class Sentence:
+    """A sentence that can be said in other names of the arguments, as errors can."""
+
+    def __init__(self, message: str) -> None:
+        self._message = _Message.read(message)
+
+    def __str__(self) -> str:
+        return self._message.said(None)
+
+    def worded(self, options: Mapping[str, str]) -> str:
+        """Return the sentence for those who know arguments by other names."""
+        return self._message.said(options)
+
+    def after(self, beginning: str) -> Sentence:
+        """Return the sentence with something before it."""
+        found = Sentence("")
+        found._message = _Message((beginning, *self._message.parts))
+        return found
+
+
+class DataWarning(UserWarning):
+    """Something seems to be wrong with the data: the message says what, and what can be done."""
+
+
 class SmallCellWarning(UserWarning):
     """A cell of group and label has very few rows; the message names it and counts them."""

@@ -100,7 +100,6 @@ OPTIONS = [
     (["--prediction", "yhat", "--rho", "0.5:0.1:0.1"], "neither a number nor FIRST:LAST:STEP"),
     (["--prediction", "yhat", "--rho", "0:1:0.000001"], "means 1,000,001 radii"),
     (["--prediction", "yhat", "--rho", "0.001"], "nothing to certify: no distribution with equal base rates is nearer"),
-    (["--prediction", "yhat"], "the following arguments are required: --rho"),
     (["--rho", "0.3"], "one of the arguments --prediction --probability --loss-column is required"),
     (["--prediction", "yhat", "--probability", "p", "--rho", "0.3"], "not allowed with argument --prediction"),
     (["--prediction", "yhat", "--rho", "0.3", "--shiftt", "general"], "did you mean --shift"),
@@ -157,10 +156,10 @@ def test_bad_options(
 
 
 COMMANDS = [
-    ([], "name a command: certify, radius, verify, show, report"),
+    ([], "name a command: certify, gate, radius, verify, show, report"),
     (["certfy", "rows.csv"], "there is no command 'certfy'; did you mean certify"),
     (["Show", "rows.csv"], "there is no command 'Show'; did you mean show"),
-    (["rows.csv"], "there is no command 'rows.csv'; there are certify, radius"),
+    (["rows.csv"], "there is no command 'rows.csv'; there are certify, gate, radius"),
     (["show", "rows.csv"], "rows.csv is not a certificate: the document is not JSON"),
     (["report", "rows.csv"], "rows.csv is not a certificate: the document is not JSON"),
     (["report", "junk"], "certificates are what fairbound certify writes with --json"),
@@ -210,7 +209,7 @@ def test_long_lists_are_cut_so_that_the_cure_is_read(tmp_path: Path, capsys: pyt
     said = one_line(capsys, ["certify", str(path), "--label", "income", "--group", "cost", *many])
     assert re.search(r"and \d+ more: their losses are unknown\. Merge groups or labels, use --shift general", said)
     said = one_line(capsys, ["certify", str(path), "--label", "cost", "--group", "sex", *many])
-    assert "and 590 more); the zero_one loss takes predicted labels" in said
+    assert "and 590 more); it holds 'no', 'yes': write both in the same way" in said
     said = one_line(
         capsys, ["certify", str(path), "--label", "cost", "--group", "sex", "--probability", "p", *many[2:]]
     )
@@ -312,7 +311,7 @@ def test_a_defect_is_called_one(
     def broken(*_: object, **__: object) -> None:
         raise KeyError("x")
 
-    monkeypatch.setattr("fairbound.cli.certifying.certify_curve", broken)
+    monkeypatch.setattr("fairbound.cli.certifying.certify_all", broken)
     arguments = ["certify", str(tmp_path / "rows.csv"), *COLUMNS, "--rho", "0.3"]
     assert main(arguments) == DEFECT
     said = capsys.readouterr().err

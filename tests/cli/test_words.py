@@ -23,6 +23,12 @@ OUR_OWN = {
     "--table",
     "--output",
     "--title",
+    "--model",
+    "--model-version",
+    "--dataset",
+    "--dataset-version",
+    "--meaning",
+    "--note",
 }
 
 

@@ -28,8 +28,9 @@ from fairbound import (
     report,
     verify,
 )
+from fairbound.certificate.cautions import cautions_of
 from fairbound.certificate.document import digest
-from fairbound.cli.results import population_lines, warnings_of
+from fairbound.cli.results import population_lines
 from fairbound.data.csv_file import CsvFile
 from fairbound.reporting.terminal import show_certificate
 from tests.data.test_bad_input import assert_clear
@@ -93,7 +94,11 @@ def test_counts_agree_with_a_loop(found: list[tuple[str, str, str, int]], weight
     kept = [entry for entry in found if entry[3]] if weighted else found
     assume(all({entry[place] for entry in kept} == {entry[place] for entry in found} for place in (0, 1)))
     population = Population.from_predictions(
-        label, prediction, sensitive_features=group, sample_weight=weight if weighted else None
+        label,
+        prediction,
+        sensitive_features=group,
+        sample_weight=weight if weighted else None,
+        unknown_predictions="allow",
     )
     expected = by_loop(group, label, prediction, weight if weighted else [1] * len(group))
     assert_counted(population, expected)
@@ -112,7 +117,11 @@ def test_the_order_of_rows_does_not_matter() -> None:
     frame["class 2"] = np.random.default_rng(1).choice(["c", "a", "d"], 500)
     for weight in (None, "weight"):
         found = [
-            predicted(Population.from_frame(part, label="class", group="sex", prediction="class 2", weight=weight))
+            predicted(
+                Population.from_frame(
+                    part, label="class", group="sex", prediction="class 2", weight=weight, unknown_predictions="allow"
+                )
+            )
             for part in (frame, frame.sample(frac=1, random_state=2))
         ]
         np.testing.assert_array_equal(found[0].weight, found[1].weight)
@@ -154,7 +163,12 @@ def test_every_engine_counts_predictions(
 ) -> None:
     frame = with_predictions()
     population = Population.from_frame(
-        ENGINES[engine](frame), label=label, group=group, prediction=prediction, weight=weight
+        ENGINES[engine](frame),
+        label=label,
+        group=group,
+        prediction=prediction,
+        weight=weight,
+        unknown_predictions="allow",
     )
     assert predicted(population).labels == expected
     known = [type(name) for name in predicted(population).labels[: len(population.labels)]]
@@ -168,6 +182,7 @@ def test_every_engine_counts_predictions(
         frame[prediction],
         sensitive_features=frame[group],
         sample_weight=None if weight is None else frame[weight],
+        unknown_predictions="allow",
     )
     assert predicted(arrays).labels == expected
     if engine in EAGER or weight != "weight":
@@ -183,7 +198,13 @@ def test_csv_files_count_predictions(
     if "as " in prediction:  # files have no types: 1 and 1.0, or True and 1, are different names there
         frame[prediction] = frame[prediction].astype(frame[label].dtype)
     frame.to_csv(tmp_path / "rows.csv", index=False)
-    columns: Any = {"label": label, "group": group, "prediction": prediction, "weight": "weight"}
+    columns: Any = {
+        "label": label,
+        "group": group,
+        "prediction": prediction,
+        "weight": "weight",
+        "unknown_predictions": "allow",
+    }
     found = Population.from_frame(CsvFile(str(tmp_path / "rows.csv")), **columns)
     exact = predicted(Population.from_frame(frame, **columns))
     assert tuple(map(str, predicted(found).labels)) == tuple(map(str, expected))
@@ -197,9 +218,9 @@ def test_categories_keep_their_order() -> None:
     sex = list("fffmmm")
     series = [pd.Series(pd.Categorical(values, categories=order)) for values in (true, given)]
     frame = pl.DataFrame({"y": true, "p": given, "sex": sex}, schema_overrides=dict.fromkeys("yp", pl.Enum(order)))
-    arguments: Any = {"label": "y", "group": "sex", "prediction": "p"}
+    arguments: Any = {"label": "y", "group": "sex", "prediction": "p", "unknown_predictions": "allow"}
     found = [
-        Population.from_predictions(*series, sensitive_features=sex),
+        Population.from_predictions(*series, sensitive_features=sex, unknown_predictions="allow"),
         Population.from_frame(pd.DataFrame({"y": series[0], "p": series[1], "sex": sex}), **arguments),
         Population.from_frame(frame, **arguments),
         Population.from_frame(frame.lazy(), **arguments),
@@ -270,7 +291,12 @@ def three_labels(*, weighted: bool = False, size: int = 2000) -> tuple[Populatio
     frame = rows(size)
     frame["guess"] = np.random.default_rng(3).choice(["a", "b", "c", "d"], size)
     population = Population.from_frame(
-        frame, label="class", group=["sex", "old"], prediction="guess", weight="weight" if weighted else None
+        frame,
+        label="class",
+        group=["sex", "old"],
+        prediction="guess",
+        weight="weight" if weighted else None,
+        unknown_predictions="allow",
     )
     return population, frame
 
@@ -293,9 +319,10 @@ def test_selections_are_the_rows_that_are_predicted_so(label: str, *, weighted: 
     assert exact.two_valued
     if not weighted:
         assert_identical(found, exact)
-        np.testing.assert_array_equal(found.weight, population.weight)
+        np.testing.assert_array_equal(found.weight, table(found).weight.sum(axis=2))
+    np.testing.assert_array_equal(found.weight, population.weight)
     np.testing.assert_allclose(found.weight, exact.weight, rtol=4 * 2.0**-52)
-    np.testing.assert_array_equal(found.weight, table(found).weight.sum(axis=2))
+    np.testing.assert_allclose(found.weight, table(found).weight.sum(axis=2), rtol=4 * 2.0**-52)
     np.testing.assert_allclose(found.mean, exact.mean, rtol=8 * 2.0**-52)
     share = frame["weight"] if weighted else pd.Series(np.ones(len(frame)))
     hit = share * (frame["guess"] == label)
@@ -319,7 +346,9 @@ def test_selection_rates_of_all_labels_add_up() -> None:
 
 
 def test_two_labels_have_a_second_one() -> None:
-    population = Population.from_predictions([0, 1, 0, 1], [0, 2, 1, 1], sensitive_features=list("aabb"))
+    population = Population.from_predictions(
+        [0, 1, 0, 1], [0, 2, 1, 1], sensitive_features=list("aabb"), unknown_predictions="allow"
+    )
     assert predicted(population).labels == (0, 1, 2)
     assert population.selecting().positive == 1
     assert population.selecting().group_means.tolist() == [0.0, 1.0]
@@ -494,7 +523,7 @@ def test_a_rate_is_not_called_a_loss() -> None:
     certificate = certify(population, 0.3)
     assert "The selection rate of &#x27;yes&#x27; is at most" in certificate._repr_html_()
     assert "The selection rate of 'yes' is at most" in show_certificate(certificate)
-    printed = "\n".join([*population_lines("rows.csv", certificate), *warnings_of(population, [certificate])])
+    printed = "\n".join([*population_lines("rows.csv", certificate), *map(str, cautions_of(population, [certificate]))])
     assert "selection rate of 'yes': 0.2500 on the data" in printed
     for text in (shown, certificate._repr_html_(), show_certificate(certificate), printed):
         assert "loss" not in text

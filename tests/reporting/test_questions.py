@@ -31,6 +31,18 @@ def test_a_positive_label_is_for_those_that_look_at_predictions() -> None:
     assert [curve.certificates[0].population.positive for curve in found] == [None, "no", "no"]  # type: ignore[union-attr]
 
 
+def test_cautions_about_bounds_stand_at_the_top_and_those_about_data_with_the_data() -> None:
+    rows = Population.from_predictions(
+        ["no", "yes", "yes"] * 40, ["no", "yes", "no"] * 40, sensitive_features=["a", "a", "?"] * 24 + ["?"] * 48
+    )
+    found = certify_all(rows, ["loss", "demographic_parity_ratio"], [0.2, 0.9], pos_label="yes")
+    said = words(Page(report(found)))
+    top, rest = said.split(" The data Rows ")
+    assert re.search(r"At rho = 0\.9.* the bound says nothing", top)
+    assert "'?'" in rest
+    assert "the bound says nothing" not in rest
+
+
 def gates(text: str) -> list[tuple[str, str]]:
     """Return the gates that a page shows: how they ended, as a program and as a person sees it."""
     return re.findall(r'data-gate="(\w+)">\s*<strong>([^<]*)</strong>', text)

@@ -123,8 +123,8 @@ MALFORMED: dict[str, tuple[Change, str]] = {
     "a sure question": (level(2, 0.9), "questions[2].confidence"),
     "a sure document": (lambda d: d.update(confidence=0.9), "confidence must be given"),
     "a hash that is none": (
-        lambda d: d["provenance"].update(file={"name": "a", "sha256": "abc"}),
-        "provenance.file.sha256 must have a length",
+        lambda d: d["provenance"].update(files=[{"name": "a", "sha256": "abc"}]),
+        "provenance.files[0].sha256 must have a length",
     ),
     "a column of nothing": (
         lambda d: d["provenance"].update(columns=[{"role": "sex", "name": "a"}]),

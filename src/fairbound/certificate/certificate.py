@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairbound.certificate.assumptions import assumptions_of
 from fairbound.certificate.between import ProvedCurve
+from fairbound.certificate.cautions import cautions_of
 from fairbound.certificate.continuous import proved_at
 from fairbound.certificate.document import (
     digest,
@@ -325,6 +326,7 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         """Show the certificate in a notebook: the claim, the worst case, and what it rests on."""
+        careful = [str(caution) for caution in cautions_of(self.population, [self])]
         amounts = Amounts(Digits(6), self.said.unit)
         bound, attained = (text + amounts.sign for text in amounts.pair(self.bound, self.attained, lower=self.lower))
         claim = f"The {self.said.subject} is {self.side} {bound}"
@@ -344,6 +346,7 @@ class Certificate:
                 html_paragraph(claim, strong=True),
                 html_paragraph(where),
                 html_table(*change_rows(self.population, self.witness.mass)),
+                *([html_details("Be careful", careful)] if careful else []),
                 html_details("What this rests on", self.assumptions),
             ]
         )

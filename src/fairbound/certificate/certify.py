@@ -22,6 +22,11 @@ from fairbound.solve.solver import Solver
 #: How closely the largest certified radius is found.
 RADIUS_ACCURACY = 1e-6
 
+#: The radii that are taken if none are named, beyond the nearest distance; and by which factor and power of them
+#: divergences are about as far, that are no distances.
+STEPS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
+AS_FAR = {"kl": (4.0, 2), "chi_squared": (8.0, 2)}
+
 
 @asks(Asked)
 def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certificate:
@@ -127,10 +132,13 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
 
 
 @asks(Asked)
-def certify_curve(population: Population, rhos: Sequence[float] | Floats, **asked: Unpack[Asked]) -> CertificateCurve:
+def certify_curve(
+    population: Population, rhos: Sequence[float] | Floats | None = None, **asked: Unpack[Asked]
+) -> CertificateCurve:
     """Certify at many radii at once, much faster than one by one; parameters as for :func:`certify`.
 
-    Radii below the nearest distribution with equal base rates are marked as infeasible instead of raising.
+    Without radii there are some from the nearest distance on. Radii below the nearest distribution with equal base
+    rates are marked as infeasible instead of raising.
 
     Examples
     --------
@@ -139,14 +147,23 @@ def certify_curve(population: Population, rhos: Sequence[float] | Floats, **aske
     >>> certify_curve(population, [0.05, 0.1, 0.2]).bound.round(4)
     array([   nan, 0.2093, 0.3702])
     """
-    question = ask(certify_curve, population, asked, len(listed(rhos)))
-    radii = read_radii(rhos, question.divergence)
+    question = ask(certify_curve, population, asked, len(STEPS) if rhos is None else len(listed(rhos)))
+    radii = _usual(question) if rhos is None else read_radii(rhos, question.divergence)
     feasible = np.flatnonzero(radii >= question.distance)
     found: list[Certificate | None] = [None] * len(radii)
     if len(feasible):
         for index, certificate in zip(feasible, certificates(question, radii[feasible]), strict=True):
             found[index] = certificate
     return CertificateCurve(radii, question.distance, tuple(found))
+
+
+def _usual(question: Solver | MetricStatements) -> Floats:
+    """Return some radii from the nearest distance on: as Hellinger distances, or what about matches them."""
+    divergence = question.divergence
+    scale, power = AS_FAR.get(divergence.name, (1.0, 1))
+    start = np.ceil((question.distance + 1e-3) * 1000.0) / 1000.0
+    radii = np.round(start + scale * np.array(STEPS) ** power, 6)
+    return np.unique(np.minimum(radii, divergence.most))
 
 
 @asks(Asked)

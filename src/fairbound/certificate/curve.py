@@ -11,6 +11,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.certificate.between import ProvedCurve
+from fairbound.certificate.cautions import cautions_of
 from fairbound.certificate.certificate import Certificate, only_question, read_questions, write_certificates
 from fairbound.certificate.continuous import bound_line, bound_steps, proved_at
 from fairbound.certificate.document import to_json
@@ -198,6 +199,8 @@ class CertificateCurve:
         """Show the curve in a notebook."""
         first = next(iter(self), None)
         rests = [] if first is None else [html_details("What this rests on", first.assumptions)]
+        careful = [] if first is None else [str(caution) for caution in cautions_of(first.population, list(self))]
+        rests = [*([html_details("Be careful", careful)] if careful else []), *rests]
         return "".join([html_table(*self.table()), *(html_paragraph(text) for text in self.sentences()), *rests])
 
     def sentences(self) -> list[str]:
@@ -220,9 +223,3 @@ def curve_of(question: Question, certificates: Sequence[Certificate | None]) -> 
     """Return the curve of a question and its certificates; the distance is not a number if it is not told."""
     rho = np.array([point.rho for point in question.points])
     return CertificateCurve(rho, np.nan if question.distance is None else question.distance, tuple(certificates))
-
-
-def read_result(text: str | bytes) -> Certificate | CertificateCurve:
-    """Read a certificate or a curve, whichever a document holds."""
-    single = only_question(read_document(text)).distance is None
-    return Certificate.from_json(text) if single else CertificateCurve.from_json(text)

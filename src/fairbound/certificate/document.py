@@ -18,6 +18,7 @@ from fairbound.arithmetic.arrays import Floats
 from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.population import Population
 from fairbound.data.provenance import Provenance
+from fairbound.errors import InputError, argument
 from fairbound.problem.divergences import DIVERGENCES, HELLINGER, affinity_at
 from fairbound.problem.limits import Limits
 from fairbound.problem.objective import Objective
@@ -26,13 +27,22 @@ from fairbound.sampling.region import Surrogate, region_sentences
 from fairbound.solve.witness import Witness
 from fairbound.verify import document as written
 from fairbound.verify.document import measured
-from fairbound.verify.strict import canonical
+from fairbound.verify.strict import MOST_BYTES, canonical
+from fairbound.verify.work import PATIENT_WORK, seconds, work_of
 from fairbound.wording.names import read_name, write_name
 
 
 def to_json(document: written.Document) -> str:
-    """Return the text of a document."""
-    return json.dumps(plain(document), allow_nan=False)
+    """Return the text of a document; refuse one that no checker would read or finish with."""
+    text, work = json.dumps(plain(document), allow_nan=False), work_of(document)
+    if len(text) > MOST_BYTES or work > PATIENT_WORK:
+        message = (
+            f"the document would have {len(text) / 1e6:.0f} MB and take {seconds(work)} to check, and verify reads "
+            f"{MOST_BYTES / 1e6:.0f} MB and takes {seconds(PATIENT_WORK)} at most; certify at fewer radii, "
+            f"merge groups or labels, or use a smaller {argument('budget')}"
+        )
+        raise InputError(message)
+    return text
 
 
 def plain(value: Any) -> Any:
@@ -77,7 +87,7 @@ def write_provenance(provenance: Provenance) -> written.Provenance:
     p = provenance
     return written.Provenance(
         date=p.date,
-        file=None if p.file is None or p.sha256 is None else written.File(p.file, p.sha256),
+        files=[written.File(name, sha256) for name, sha256 in p.files],
         columns=[written.Column(role, name) for role, name in p.columns],  # type: ignore[arg-type]  # read strictly
         meanings=[written.Meaning(write_name(label), words) for label, words in p.meanings],
         model=None if p.model is None else written.Versioned(p.model, p.model_version),
@@ -88,11 +98,10 @@ def write_provenance(provenance: Provenance) -> written.Provenance:
 
 def read_provenance(document: written.Provenance) -> Provenance:
     """Read what a document is about."""
-    file, model, data = document.file, document.model, document.data
+    model, data = document.model, document.data
     return Provenance(
         date=document.date,
-        file=None if file is None else file.name,
-        sha256=None if file is None else file.sha256,
+        files=tuple((file.name, file.sha256) for file in document.files),
         columns=tuple((column.role, column.name) for column in document.columns),
         meanings=tuple((read_name(meaning.label), meaning.words) for meaning in document.meanings),
         model=None if model is None else model.name,

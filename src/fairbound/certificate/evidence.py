@@ -7,11 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
+import numpy as np
+
 from fairbound.arithmetic.arrays import Floats
+from fairbound.certificate.cautions import Caution, data_cautions, result_cautions
 from fairbound.certificate.certificate import Certificate, keeps, read_questions, write_document
-from fairbound.certificate.certify import certify_curve
+from fairbound.certificate.certify import STEPS, certify_curve
 from fairbound.certificate.curve import CertificateCurve, curve_of
 from fairbound.certificate.document import to_json
+from fairbound.certificate.statements import fewer_bins
 from fairbound.data.cells import number
 from fairbound.data.native_frame import native_frame
 from fairbound.data.population import Population
@@ -23,7 +27,7 @@ from fairbound.verify.document import LARGEST_NUMBER
 from fairbound.verify.reading import read_document
 from fairbound.wording.digits import Digits, radius_down
 from fairbound.wording.names import name
-from fairbound.wording.notebook import html_paragraph, html_table
+from fairbound.wording.notebook import html_details, html_paragraph, html_table
 
 #: What a question of several may say besides the keywords of :func:`certify`; and what all of them share.
 OWN, SHARED = ("rhos", "threshold"), ("confidence", "region")
@@ -104,13 +108,24 @@ class Evidence:
         return tuple(Gate(curve, threshold) for curve, threshold in pairs if threshold is not None)
 
     @property
+    def cautions(self) -> list[Caution]:
+        """What a reader should know before relying on the bounds."""
+        several = len(self.curves) > 1
+        found = data_cautions(self.population)
+        for curve in self.curves:
+            certificates = list(curve)
+            of = f"{certificates[0].metric}: " if several else ""
+            found += [caution.about(of) for caution in result_cautions(certificates)]
+        return found
+
+    @property
     def passed(self) -> bool:
         """Whether all thresholds are kept."""
         return all(gate.passed for gate in self.gates)
 
     def to_json(self) -> str:
         """Write all of it, with all proofs, as one JSON document that :func:`fairbound.verify` can check."""
-        told = [None if math.isnan(curve.distance) else curve.distance for curve in self.curves]
+        told = [None if len(curve) == 1 or math.isnan(curve.distance) else curve.distance for curve in self.curves]
         results = [(c.certificates, c.rho.tolist(), near) for c, near in zip(self.curves, told, strict=True)]
         return to_json(write_document(results, self.thresholds, self.confidence))
 
@@ -188,14 +203,15 @@ class Evidence:
     def _repr_html_(self) -> str:
         """Show all bounds in a notebook, and a line for each gate."""
         gates = [html_paragraph(gate.sentence, strong=True) for gate in self.gates]
-        return "".join([*gates, html_table(*self.table())])
+        careful = html_details("Be careful", [str(caution) for caution in self.cautions]) if self.cautions else ""
+        return "".join([*gates, html_table(*self.table()), careful])
 
 
 @asks(Asked)
 def certify_all(
     population: Population,
     questions: Sequence[str | Mapping[str, Any]] | Mapping[str, float | None],
-    rhos: Sequence[float] | Floats,
+    rhos: Sequence[float] | Floats | None = None,
     **asked: Unpack[Asked],
 ) -> Evidence:
     """Answer several questions about one population, and hold the bounds to thresholds.
@@ -209,7 +225,7 @@ def certify_all(
         none); or a mapping for each with ``metric`` and, where they differ from those of all, ``threshold``, ``rhos``
         and any keyword of :func:`certify`.
     rhos
-        The radii of all questions that have none of their own.
+        The radii of all questions that have none of their own; None for some from the nearest distance on.
     **asked
         Keywords of :func:`certify`, for all questions. A ``confidence`` holds for all of them together: each question
         has an equal part of the error probability. A ``pos_label`` is for those that look at what is predicted.
@@ -235,6 +251,9 @@ def certify_all(
         confidence = read_confidence(confidence)
         divided["confidence"] = math.nextafter(1.0 - (1.0 - confidence) / len(listing), 1.0)
         divided["confidence"] = confidence if len(listing) == 1 else divided["confidence"]
+    else:  # all questions are about the same bins, as many as can be checked for all radii
+        radii = sum(len(STEPS) if (own := one.get("rhos", rhos)) is None else np.size(own) for one in listing)
+        population = fewer_bins(population, radii)
     curves, thresholds = [], []
     for one in listing:
         about = {key: value for key, value in one.items() if key not in OWN}
@@ -279,3 +298,12 @@ def _listed(questions: object) -> list[dict[str, Any]]:
             message = f"{given('questions', dict(one))}: {shared[0]} is the same for all questions; pass it beside them"
             raise InputError(message)
     return [dict(one) for one in found]
+
+
+def read_result(text: str | bytes) -> Certificate | CertificateCurve | Evidence:
+    """Read a certificate, a curve, or the answers to several questions, whichever a document holds."""
+    document = read_document(text)
+    if len(document.questions) > 1:
+        return Evidence.from_json(text)
+    single = document.questions[0].distance is None
+    return Certificate.from_json(text) if single else CertificateCurve.from_json(text)

@@ -43,8 +43,8 @@ MEANINGS: dict[type, dict[str, str]] = {
     },
     written.Provenance: {
         "date": "When it was certified, as ISO 8601 writes it.",
-        "file": "The file that the rows came from.",
-        "columns": "What was read from which of its columns.",
+        "files": "The files that the rows came from.",
+        "columns": "What was read from which of their columns.",
         "meanings": "What labels mean.",
         "model": "The model that is spoken of.",
         "data": "The data that it was applied to.",

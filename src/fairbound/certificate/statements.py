@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
+from fairbound.certificate.cautions import check_loss_name, warn_of
 from fairbound.certificate.certificate import Certificate, combined
 from fairbound.certificate.comparisons import Settled, settle
 from fairbound.certificate.proved import proved
@@ -198,9 +199,16 @@ def ask(verb: Callable[..., object], population: object, asked: Asked, radii: in
     options = completed(verb, asked)
     if not isinstance(population, Population):
         raise not_a_population(population)
+    check_loss_name(population)
+    warn_of(population)
     if options["confidence"] is None:  # else what is merged must not depend on the rows
-        population = condensed(population, max(MOST_BINS // max(1, radii), ORDINARY_BINS))
+        population = fewer_bins(population, radii)
     return pose(validate(population, **options)) if options["metric"] == "loss" else _pose_metric(population, options)
+
+
+def fewer_bins(population: Population, radii: int) -> Population:
+    """Return the population with no more bins of losses than can be checked at so many radii."""
+    return condensed(population, max(MOST_BINS // max(1, radii), ORDINARY_BINS))
 
 
 def _pose_metric(population: Population, options: dict[str, Any]) -> MetricStatements:

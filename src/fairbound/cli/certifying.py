@@ -4,39 +4,46 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from fairbound.certificate.certificate import Certificate
-from fairbound.certificate.certify import certify, certify_curve, largest_certified_rho
-from fairbound.certificate.curve import CertificateCurve
+from fairbound.certificate.cautions import cautions_of
+from fairbound.certificate.certificate import Certificate, keeps
+from fairbound.certificate.certify import certify, largest_certified_rho
+from fairbound.certificate.evidence import SHARED, Evidence, Gate, certify_all
 from fairbound.cli.options import (
     add_data_options,
     add_output_options,
     add_question_options,
     caution_of_parts,
+    described,
+    metrics,
     number,
     question,
     question_facts,
     radii,
     read_population,
+    threshold,
 )
 from fairbound.cli.output import ProblemError, check_outputs, complain, paragraphs, progress, say, say_text, write_file
 from fairbound.cli.results import (
     as_json,
+    caution_facts,
     certificate_facts,
     closing_lines,
+    curve_facts,
     curve_lines,
     population_facts,
     population_lines,
-    warnings_of,
     worst_case_lines,
 )
 from fairbound.cli.words import LEAST, MOST, QUESTION
 from fairbound.data.population import Population
-from fairbound.errors import InputError, SmallCellWarning, ThresholdError
+from fairbound.errors import DataWarning, InfeasibleError, InputError, SmallCellWarning, ThresholdError
 from fairbound.problem.condition import Condition
+from fairbound.problem.divergences import DIVERGENCES
 from fairbound.problem.metrics import METRICS
+from fairbound.reporting.reach import reach_text
 from fairbound.wording.confidence import percent_down
 from fairbound.wording.digits import Digits, radius_down
 
@@ -53,11 +60,11 @@ examples:
   fairbound certify test.parquet --label y --probability p --group sex --loss jsd --rho 0.2 --confidence 0.95
   fairbound certify predictions.csv --label y --prediction yhat --group sex --rho 0.1 --fail-above 0.25
   fairbound certify predictions.csv --label y --prediction yhat --group sex --rho 0.1 --shift sensitive \\
-      --metric demographic_parity_ratio --fail-below 0.8
+      --metric loss --fail-above loss=0.3 --metric demographic_parity_ratio --fail-below demographic_parity_ratio=0.8
 
 exit status:
   0  done
-  1  with --fail-above (or --fail-below): the bound exceeds it (or falls below it) at some rho
+  1  with --fail-above (or --fail-below): a bound exceeds it (or falls below it) at some rho
   2  bad usage or data, or nothing to certify at any rho given; one line tells what
 """
 
@@ -81,17 +88,27 @@ def add_certify(parser: argparse.ArgumentParser) -> None:
     add_data_options(parser)
     parser.add_argument(
         "--rho",
-        required=True,
         action="append",
         type=radii,
         metavar="RHO",
-        help="radius: distance from the data (see --divergence), between 0 and 1; several, or FIRST:LAST:STEP",
+        help="radius: distance from the data (see --divergence), between 0 and 1; several, or FIRST:LAST:STEP "
+        "(default: some from the nearest distance on)",
     )
     add_question_options(parser)
     add_output_options(parser)
-    parser.add_argument("--fail-above", type=number, metavar="X", help="exit with status 1 if a bound exceeds X")
     parser.add_argument(
-        "--fail-below", type=number, metavar="X", help="the same if a bound from below, as of a ratio, is less than X"
+        "--fail-above",
+        action="append",
+        type=threshold,
+        metavar="[METRIC=]X",
+        help="exit with status 1 if a bound (of this metric) exceeds X; one for each metric",
+    )
+    parser.add_argument(
+        "--fail-below",
+        action="append",
+        type=threshold,
+        metavar="[METRIC=]X",
+        help="the same if a bound from below, as of a ratio, is less than X",
     )
     parser.set_defaults(run=run_certify)
 
@@ -110,90 +127,145 @@ def add_radius(parser: argparse.ArgumentParser) -> None:
 
 
 def run_certify(arguments: argparse.Namespace) -> int:
-    """Certify at the radii given."""
+    """Answer the questions at the radii given, and hold the bounds to thresholds."""
     check_outputs(arguments.files, (arguments.json, arguments.html))
-    population = read_population(arguments)
-    rhos = list(dict.fromkeys(rho for several in arguments.rho for rho in several))
-    limit = _gate(arguments)
-    with progress(f"certifying at {len(rhos)} radii"):
-        curve = _asked(certify_curve, population, rhos, arguments)
-    if not any(curve.feasible):
-        limits = "group_skew", "label_skew", "min_group_mass", "min_label_mass", "group_limit", "label_limit"
-        limited = any(getattr(arguments, name) is not None for name in limits)
-        asked = Condition(arguments.fair, arguments.base_rate_tolerance)
-        message = (
-            f"nothing to certify: {'at this confidence ' if arguments.confidence is not None else ''}no "
-            f"distribution{asked.phrase}{' within the limits' if limited else ''} is nearer than {curve.distance:.6f}, "
-            f"and the largest --rho is {max(rhos):g}; use a larger one"
-        )
-        if len(population.labels) > MANY and arguments.label is not None:
-            message += f"; column {arguments.label!r} has {len(population.labels)} labels: is it the one meant?"
-        raise ProblemError(message)
-    certificates = list(curve)
-    lower = certificates[0].lower
-    exceeded = [c for c in certificates if limit is not None and (c.bound < limit if lower else c.bound > limit)]
-    cautions = [*caution_of_parts(arguments), *warnings_of(population, certificates)]
-    result = certificates[0] if len(rhos) == 1 else curve
-    _write(result, arguments)
+    limits = _thresholds(arguments)
+    population = described(arguments, read_population(arguments))
+    rhos = None if arguments.rho is None else list(dict.fromkeys(rho for several in arguments.rho for rho in several))
+    questions = [
+        {name: value for name, value in question(arguments, population, metric).items() if name not in SHARED}
+        | {"threshold": limits.get(metric)}
+        for metric in metrics(arguments)
+    ]
+    shared = {name: getattr(arguments, name) for name in SHARED}
+    try:
+        with progress(f"certifying {len(questions)} metric{'s' * (len(questions) > 1)}"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", SmallCellWarning)
+            warnings.simplefilter("ignore", DataWarning)  # the results name them
+            evidence = certify_all(population, questions, rhos, **shared)
+    except InfeasibleError as error:
+        raise _nothing(arguments, population, rhos, error) from None
+    except InputError as error:
+        raise ProblemError(error.worded(QUESTION)) from None
+    cautions = [*caution_of_parts(arguments), *evidence.cautions]
+    _write(evidence, arguments)
+    chosen = [] if rhos is not None else [_choosing(evidence)]
     if arguments.format == "json":
+        answers = [curve_facts(*pair) for pair in zip(evidence.curves, evidence.thresholds, strict=True)]
         facts = {
-            "population": population_facts(certificates[0].population),
+            "population": population_facts(evidence.population),
             "question": question_facts(arguments),
-            "value_on_data": certificates[0].on_data,
-            "distance": curve.distance,
-            "results": [
-                {"rho": float(rho), "feasible": False} if c is None else certificate_facts(c)
-                for rho, c in zip(curve.rho, curve.certificates, strict=True)
-            ],
-            "fail_above": arguments.fail_above,
-            "fail_below": arguments.fail_below,
-            "exceeded": [c.rho for c in exceeded],
-            "warnings": cautions,
-            "assumptions": list(certificates[0].assumptions),
+            **(answers[0] if len(answers) == 1 else {}),
+            "questions": answers,
+            "gates": [{"passed": gate.passed, "said": gate.sentence} for gate in evidence.gates],
+            "passed": evidence.passed,
+            "choosing_rho": chosen[0] if chosen else None,
+            "warnings": caution_facts(cautions),
+            "assumptions": _assumptions(evidence),
         }
         say_text(as_json("certify", arguments.file, facts))
     else:
-        say(
-            *population_lines(arguments.file, certificates[0]),
-            "",
-            *curve_lines(curve, (arguments.shift, arguments.support)),
-            "",
-            *worst_case_lines(certificates[-1] if len(rhos) == 1 else max(certificates, key=lambda c: c.rho)),
-            *closing_lines(cautions, certificates[0].assumptions),
-            *_written(arguments),
-        )
-    return _judge(exceeded, curve, limit)
+        say(*population_lines(arguments.file, next(iter(evidence.curves[0]))))
+        for curve in evidence:
+            largest = max(curve, key=lambda c: c.rho)
+            header = [f"{largest.said.words}, {largest.on_data:.4f} on the data"] if len(evidence) > 1 else []
+            shown = curve_lines(curve, (arguments.shift, arguments.support))
+            say("", *header, *shown, "", *worst_case_lines(largest))
+        said = [caution.sentence.worded(QUESTION) for caution in cautions]
+        say(*(["", *paragraphs(chosen, mark="")] if chosen else []))
+        say(*closing_lines(said, _assumptions(evidence)), *_written(arguments))
+        say(*(["", "Gates", *paragraphs(gate.sentence for gate in evidence.gates)] if len(evidence.gates) > 1 else []))
+    return max([_judge(gate, named=len(evidence) > 1) for gate in evidence.gates], default=0)
 
 
-def _gate(arguments: argparse.Namespace) -> float | None:
-    """Return what no bound may exceed, or of what is bounded from below, what none may fall below."""
-    return _limit(arguments, "--fail-above", "--fail-below")[1]
+def _assumptions(evidence: Evidence) -> list[str]:
+    """Return what the bounds rest on, each once."""
+    return list(dict.fromkeys(text for curve in evidence for text in next(iter(curve)).assumptions))
+
+
+def _choosing(evidence: Evidence) -> str:
+    """Say how a radius is chosen, where none was."""
+    first = next(iter(evidence.curves[0]))
+    divergence = DIVERGENCES[first.divergence]
+    largest = max(c.rho for c in evidence.curves[0])
+    return (
+        f"No --rho was given, so the bounds begin at the nearest distance. How far to go: a cell that holds 5 % of the "
+        f"rows may grow to {reach_text(divergence, first.rho)} % within rho = {radius_down(first.rho)}, and to "
+        f"{reach_text(divergence, largest)} % within {radius_down(largest)}; take the change that you expect "
+        "(docs/choosing-rho.md)."
+    )
+
+
+def _nothing(
+    arguments: argparse.Namespace, population: Population, rhos: list[float] | None, error: InfeasibleError
+) -> ProblemError:
+    """Return the problem that nothing is near enough."""
+    limits = "group_skew", "label_skew", "min_group_mass", "min_label_mass", "group_limit", "label_limit"
+    limited = any(getattr(arguments, name) is not None for name in limits)
+    asked = Condition(arguments.fair, arguments.base_rate_tolerance)
+    message = (
+        f"nothing to certify: {'at this confidence ' if arguments.confidence is not None else ''}no "
+        f"distribution{asked.phrase}{' within the limits' if limited else ''} is nearer than {error.distance:.6f}"
+    )
+    if rhos:
+        message += f", and the largest --rho is {max(rhos):g}; use a larger one"
+    if len(population.labels) > MANY and arguments.label is not None:
+        message += f"; column {arguments.label!r} has {len(population.labels)} labels: is it the one meant?"
+    return ProblemError(message)
+
+
+def _thresholds(arguments: argparse.Namespace) -> dict[str, float]:
+    """Return the thresholds by metric."""
+    found: dict[str, float] = {}
+    asked = metrics(arguments)
+    for option, lower in (("--fail-above", False), ("--fail-below", True)):
+        fitting = [metric for metric in asked if _bounded_from_below(metric) == lower]
+        for named, value in getattr(arguments, option[2:].replace("-", "_")) or ():
+            metric = named or (fitting[0] if len(fitting) == 1 else None)
+            if metric is None and fitting:
+                message = f"{option} {value:g}: say of which metric, as in {option} {fitting[0]}={value:g}"
+                raise ProblemError(message)
+            wrong = metric or asked[0]
+            if wrong not in asked:
+                message = f"{option}: {wrong} is not asked for; add --metric {wrong}"
+                raise ProblemError(message)
+            if _bounded_from_below(wrong) != lower:
+                right = "--fail-above" if lower else "--fail-below"
+                message = f"{option}: {wrong} is bounded from {'above' if lower else 'below'}; use {right}"
+                raise ProblemError(message)
+            if wrong in found:
+                message = f"{option}: {wrong} has two thresholds; give one"
+                raise ProblemError(message)
+            found[wrong] = value
+    return found
+
+
+def _bounded_from_below(metric: str) -> bool:
+    return metric in METRICS and METRICS[metric].lower
 
 
 def _limit_to_keep(arguments: argparse.Namespace) -> tuple[str, float]:
     """Return what the bound has to keep, and the option that says so; the parser asks for one of the two."""
-    option, limit = _limit(arguments, "--max-loss", "--min-ratio")
-    return option, float(limit or 0.0)
-
-
-def _limit(arguments: argparse.Namespace, above: str, below: str) -> tuple[str, float | None]:
-    """Return the option that limits the metric from its side, and its value; the other option is refused."""
-    lower = arguments.metric in METRICS and METRICS[arguments.metric].lower
-    wrong, right = (above, below) if lower else (below, above)
+    asked = metrics(arguments)
+    if len(asked) > 1:
+        message = f"--metric: the largest radius is searched for one metric, and {len(asked)} are named; name one"
+        raise ProblemError(message)
+    lower = _bounded_from_below(asked[0])
+    wrong, right = ("--max-loss", "--min-ratio") if lower else ("--min-ratio", "--max-loss")
     values = {option: getattr(arguments, option[2:].replace("-", "_")) for option in (wrong, right)}
     if values[wrong] is not None:
-        message = f"{wrong}: {arguments.metric} is bounded from {'below' if lower else 'above'}; use {right}"
+        message = f"{wrong}: {asked[0]} is bounded from {'below' if lower else 'above'}; use {right}"
         raise ProblemError(message)
-    return right, values[right]
+    return right, float(values[right] or 0.0)
 
 
-def _judge(exceeded: Sequence[Certificate], curve: CertificateCurve, limit: float | None) -> int:
+def _judge(gate: Gate, *, named: bool) -> int:
     """Tell whether a bound is too large (or too small); radii without anything to certify cannot be."""
-    if limit is None:
-        return 0
+    curve, limit = gate.curve, gate.threshold
     barred = [radius_down(rho) for rho, c in zip(curve.rho, curve.certificates, strict=True) if c is None]
     if barred:
         complain(f"nothing to certify, and so nothing to fail, at rho = {', '.join(barred[:20])}")
+    exceeded = [c for c in curve if not keeps([c], limit)]
     if not exceeded:
         return 0
     digits = Digits(6)
@@ -201,7 +273,8 @@ def _judge(exceeded: Sequence[Certificate], curve: CertificateCurve, limit: floa
     hint, lower = "", exceeded[0].lower
     if all(c.attained >= limit if lower else c.attained <= limit for c in exceeded):
         hint = "; no distribution was found that does, so a larger --budget may help"
-    complain(f"the bound {'falls below' if lower else 'exceeds'} {limit:g} at rho = {radii_named}{hint}")
+    what = f"the bound of {gate.metric}" if named else "the bound"
+    complain(f"{what} {'falls below' if lower else 'exceeds'} {limit:g} at rho = {radii_named}{hint}")
     return 1
 
 
@@ -210,7 +283,7 @@ def run_radius(arguments: argparse.Namespace) -> int:
     check_outputs(arguments.files, (arguments.json, arguments.html))
     option, limit = _limit_to_keep(arguments)
     words = LEAST if option == "--min-ratio" else MOST
-    population = read_population(arguments)
+    population = described(arguments, read_population(arguments))
     try:
         with progress("searching for the largest radius"):
             rho = _asked(largest_certified_rho, population, limit, arguments, words)
@@ -218,7 +291,7 @@ def run_radius(arguments: argparse.Namespace) -> int:
     except ThresholdError as error:
         complain(error.worded(words))
         return 1
-    cautions = [*caution_of_parts(arguments), *warnings_of(population, [certificate])]
+    cautions = [*caution_of_parts(arguments), *cautions_of(population, [certificate])]
     _write(certificate, arguments)
     if arguments.format == "json":
         facts = {
@@ -230,7 +303,7 @@ def run_radius(arguments: argparse.Namespace) -> int:
             "radius": rho,
             "result": certificate_facts(certificate),
             "fail_below": arguments.fail_below,
-            "warnings": cautions,
+            "warnings": caution_facts(cautions),
             "assumptions": list(certificate.assumptions),
         }
         say_text(as_json("radius", arguments.file, facts))
@@ -247,7 +320,7 @@ def run_radius(arguments: argparse.Namespace) -> int:
             f"There the bound is {certificate.bound!r}.",
             "",
             *worst_case_lines(certificate),
-            *closing_lines(cautions, certificate.assumptions),
+            *closing_lines([caution.sentence.worded(QUESTION) for caution in cautions], certificate.assumptions),
             *_written(arguments),
         )
     if arguments.fail_below is not None and rho < arguments.fail_below:
@@ -264,16 +337,17 @@ def _asked(
     words: Mapping[str, str] = QUESTION,
 ) -> Answer:
     """Put the question; cells with few rows are named with the results."""
-    asked = question(arguments, population)
+    asked = question(arguments, population, metrics(arguments)[0])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SmallCellWarning)
+            warnings.simplefilter("ignore", DataWarning)
             return verb(population, about, **asked)
     except InputError as error:
         raise ProblemError(error.worded(words)) from None
 
 
-def _write(result: Certificate | CertificateCurve, arguments: argparse.Namespace) -> None:
+def _write(result: Certificate | Evidence, arguments: argparse.Namespace) -> None:
     """Write the files that were asked for; the page is checked while it is made."""
     if arguments.json or arguments.html:
         text = result.to_json()

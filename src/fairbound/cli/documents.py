@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairbound.certificate.curve import CertificateCurve, read_result
+from fairbound.certificate.curve import CertificateCurve
+from fairbound.certificate.evidence import Evidence, read_result
 from fairbound.cli.output import ProblemError, read_file, say, say_text, unwritable, write_file
 from fairbound.cli.verifying import MOST_REASONS, ORIGIN
 from fairbound.reporting.report import render
@@ -57,10 +58,12 @@ def run_show(arguments: argparse.Namespace) -> int:
     text = read_file(arguments.file)
     try:
         found = read_result(text)
-        shown = show_curve(found) if isinstance(found, CertificateCurve) else show_certificate(found)
     except MalformedError as error:
         raise _no_certificate(arguments.file, error) from None
-    say_text(shown)
+    for one in found if isinstance(found, Evidence) else (found,):
+        say_text(show_curve(one) if isinstance(one, CertificateCurve) else show_certificate(one))
+        say(*([""] if isinstance(found, Evidence) else []))
+    say(*(f"Gate {gate.sentence}" for gate in (found.gates if isinstance(found, Evidence) else ())))
     say("", f"Whether the proof holds was not checked here: run fairbound verify {arguments.file}")
     return 0
 
@@ -76,8 +79,8 @@ def run_report(arguments: argparse.Namespace) -> int:
     if len(files) > 2:
         message = f"report compares two certificates at most, and {len(files)} are named; leave some out"
         raise ProblemError(message)
-    output = Path(arguments.output or Path(files[-1]).with_suffix(".html").name)
     found = [_examined(file) for file in files]
+    output = Path(arguments.output or Path(files[-1]).with_suffix(".html").name)
     for file in files:
         try:
             if output.exists() and output.samefile(file):

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Any, TypeVar
 
+from fairbound.certificate.cautions import Caution
 from fairbound.cli.engines import shown
 from fairbound.cli.output import ProblemError, progress, unreadable
 from fairbound.cli.tables import expanded, label_of, open_tables, read_tallies
-from fairbound.cli.words import COLUMNS, COUNTED
+from fairbound.cli.words import COUNTED, ROWS
 from fairbound.data.csv_file import CsvFile
 from fairbound.data.losses import LOSSES
 from fairbound.data.population import Population
 from fairbound.data.tally import Tally
-from fairbound.errors import InputError, listed
+from fairbound.errors import InputError, Sentence, listed
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.problem.metrics import METRICS
 from fairbound.sampling.region import REGIONS
@@ -75,6 +79,15 @@ def number(text: str) -> float:
         message = f"{text!r} is not a number"
         raise argparse.ArgumentTypeError(message)
     return value
+
+
+def threshold(text: str) -> tuple[str | None, float]:
+    """Read a threshold, perhaps with the metric that has to keep it: METRIC=X."""
+    metric, mark, value = text.rpartition("=")
+    if mark and metric not in METRICS and metric != "loss":
+        message = f"{text!r} names no metric before the ="
+        raise argparse.ArgumentTypeError(message)
+    return (metric if mark else None), number(value)
 
 
 def whole(text: str) -> int:
@@ -193,12 +206,18 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
     asked.add_argument(
         "--metric",
         choices=["loss", *METRICS],
-        default="loss",
+        action="append",
         metavar="METRIC",
-        help="what is bounded: loss, or one of " + ", ".join(METRICS) + " (default: %(default)s)",
+        help="what is bounded: loss (the default), or one of " + ", ".join(METRICS) + "; several are answered together",
     )
     asked.add_argument(
         "--metric-group", metavar="NAME", help="the group that group_loss, cell_loss or selection_rate is about"
+    )
+    asked.add_argument(
+        "--unknown-predictions",
+        choices=["refuse", "allow"],
+        default="refuse",
+        help="predictions that are no true label (default: %(default)s)",
     )
     asked.add_argument("--pos-label", metavar="LABEL", help="the label whose predictions are selections")
     asked.add_argument(
@@ -266,6 +285,13 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--json", metavar="FILE", help="write the certificate, with its proof: fairbound verify FILE")
     output.add_argument("--html", metavar="FILE", help="write a page to show to others")
     output.add_argument("--title", metavar="TEXT", help="the page's title (default: the question that it answers)")
+    about = parser.add_argument_group("what it is about (the certificate and the page say so)")
+    about.add_argument("--model", metavar="TEXT", help="the model's name")
+    about.add_argument("--model-version", metavar="TEXT", help="and which version of it")
+    about.add_argument("--dataset", metavar="TEXT", help="the name of the data")
+    about.add_argument("--dataset-version", metavar="TEXT", help="and which version of them")
+    about.add_argument("--meaning", action="append", metavar="LABEL=TEXT", help="what a label means; several")
+    about.add_argument("--note", metavar="TEXT", help="anything else")
     output.add_argument(
         "--format", choices=["text", "json"], default="text", help="what to print (default: %(default)s)"
     )
@@ -276,26 +302,27 @@ def read_population(arguments: argparse.Namespace) -> Population:
     tallies = read_tallies(expanded(arguments.files))
     arguments.parts = sum(len(tally.parts) for tally in tallies)
     if not tallies:
-        return read_rows(arguments, Population.from_frame)
+        return read_rows(arguments, Population.from_frame, unknown_predictions=arguments.unknown_predictions)
     given = [option for name, option in ROLES.items() if getattr(arguments, name) is not None]
     if given:
         message = f"{given[0]}: {arguments.file} is a tally, whose columns were named when it was counted; leave it out"
         raise ProblemError(message)
     try:
-        return Population.from_tally(Tally.merged(tallies))
+        return Population.from_tally(Tally.merged(tallies), unknown_predictions=arguments.unknown_predictions)
     except InputError as error:
-        message = f"{arguments.file}: {error.worded(COUNTED)}"
+        message = f"{arguments.file}: {error.worded(COUNTED | ROWS)}"
         raise ProblemError(message) from None
 
 
-def caution_of_parts(arguments: argparse.Namespace) -> list[str]:
+def caution_of_parts(arguments: argparse.Namespace) -> list[Caution]:
     """Say what a confidence takes for granted of rows that were counted in several places."""
     if arguments.confidence is None or arguments.parts < 2:
         return []
-    return [
+    said = (
         f"The confidence takes the rows of all {arguments.parts} parts of the tally for independent draws from one and "
         "the same distribution. If places or days differ, that is the mixture which their numbers of rows make."
-    ]
+    )
+    return [Caution("several_parts", Sentence(said))]
 
 
 def read_rows(arguments: argparse.Namespace, make: Callable[..., Read], **more: Any) -> Read:
@@ -327,7 +354,7 @@ def read_rows(arguments: argparse.Namespace, make: Callable[..., Read], **more: 
                 **more,
             )
     except InputError as error:
-        message = f"{'standard input' if file == '-' else file}: {error.worded(COUNTED if more else COLUMNS)}"
+        message = f"{'standard input' if file == '-' else file}: {error.worded(COUNTED | ROWS)}"
         raise ProblemError(message) from None
     except OSError as error:
         raise unreadable(file, error) from None
@@ -376,8 +403,11 @@ def _all_names(frame: Any, columns: list[str], option: str, given: list[str] | N
     return found
 
 
-def question(arguments: argparse.Namespace, population: Population) -> dict[str, Any]:
-    """Return the question as the library's verbs take it."""
+def question(arguments: argparse.Namespace, population: Population, metric: str) -> dict[str, Any]:
+    """Return the question about one metric as the library's verbs take it.
+
+    Of several metrics each takes the group and the label that it can be asked about.
+    """
     named: dict[str, Any] = {
         f"{side}_limits": _named_ranges(side, getattr(arguments, f"{side}_limit"), among)
         for side, among in (("group", population.groups), ("label", population.labels))
@@ -385,7 +415,43 @@ def question(arguments: argparse.Namespace, population: Population) -> dict[str,
     known = population.predicted.labels if population.predicted is not None else population.labels
     named["group"] = _named("--metric-group", "group", arguments.metric_group, population.groups)
     named["pos_label"] = _named("--pos-label", "label", arguments.pos_label, known)
-    return {name: getattr(arguments, name) for name in ASKED} | named
+    if len(metrics(arguments)) > 1:
+        one = METRICS.get(metric)
+        named["group"] = named["group"] if one is not None and one.one_group else None
+        named["pos_label"] = named["pos_label"] if one is not None and one.selection else None
+    return {name: getattr(arguments, name) for name in ASKED} | named | {"metric": metric}
+
+
+def metrics(arguments: argparse.Namespace) -> list[str]:
+    """Return the metrics that are asked for, each once."""
+    return list(dict.fromkeys(arguments.metric or ["loss"]))
+
+
+def described(arguments: argparse.Namespace, population: Population) -> Population:
+    """Return the population with what the options say of it, and the hashes of the files that were read."""
+    meanings: dict[Any, str] = {}
+    for text in arguments.meaning or ():
+        name, mark, words = text.partition("=")
+        if not mark:
+            message = f"--meaning {text!r} is not LABEL=TEXT such as 1=repays"
+            raise ProblemError(message)
+        meanings[_named("--meaning", "label", name, population.labels)] = words
+    told = population.described(
+        model=arguments.model,
+        model_version=arguments.model_version,
+        data=arguments.dataset,
+        data_version=arguments.dataset_version,
+        meanings=meanings,
+        note=arguments.note,
+    )
+    files = tuple((Path(file).name, sha256_of(file)) for file in arguments.files if Path(file).is_file())
+    return replace(told, provenance=replace(told.provenance, files=files))
+
+
+def sha256_of(file: str) -> str:
+    """Return the SHA-256 of a file."""
+    with Path(file).open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def question_facts(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -398,6 +464,7 @@ def question_facts(arguments: argparse.Namespace) -> dict[str, Any]:
     return (
         {name: getattr(arguments, name) for name in ASKED}
         | {
+            "metric": metrics(arguments),
             "group": arguments.metric_group,
             "group_limits": None,
             "label_limits": None,

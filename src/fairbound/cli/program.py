@@ -31,6 +31,11 @@ fairbound COMMAND --help tells more.
 #: What each command is for, and which function of which module adds its options: a command loads what it needs itself.
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "certify": ("bound a model's loss, from a file of its predictions", "fairbound.cli.certifying", "add_certify"),
+    "gate": (
+        "certify what a file in a repository asks for, and hold it to thresholds",
+        "fairbound.cli.gating",
+        "add_gate",
+    ),
     "radius": ("find the largest radius that keeps a loss", "fairbound.cli.certifying", "add_radius"),
     "verify": ("check the proof of a certificate, from the document alone", "fairbound.cli.verifying", "add_verify"),
     "show": ("print a certificate for a person", "fairbound.cli.documents", "add_show"),
@@ -105,6 +110,10 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     if unknown:
         (commands,) = (a for a in top._actions if isinstance(a, argparse._SubParsersAction))
         options = [o for action in commands.choices[chosen.command]._actions for o in action.option_strings]
+        before = given[: given.index(unknown[0])][-2:] if unknown[0] in given else []
+        if len(before) == 2 and before[0] == "--group" and not unknown[0].startswith("-"):
+            message = f"--group takes one column; for several repeat it: {' '.join(before)} --group {unknown[0]}"
+            raise ProblemError(message)
         typed = unknown[0].partition("=")[0]
         begun = [option for option in options if typed.startswith("--") and option.startswith(typed)]
         close = begun[:2] or difflib.get_close_matches(typed, options, n=2)

@@ -9,29 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from fairbound.certificate.certificate import Certificate, Status
+from fairbound.certificate.cautions import Caution
+from fairbound.certificate.certificate import Certificate, keeps
 from fairbound.certificate.curve import CertificateCurve
 from fairbound.cli.output import paragraphs
-from fairbound.data.losses import ZERO_ONE
+from fairbound.cli.words import QUESTION
 from fairbound.data.population import Population
-from fairbound.errors import listed
 from fairbound.problem.limits import limit_sentences
-from fairbound.reporting.report_data import FEW_ROWS, few_rows
 from fairbound.reporting.terminal import describe_population, describe_worst_case, worst_case_title
 from fairbound.version import __version__
 from fairbound.wording.digits import radius_down
 from fairbound.wording.names import short_name, write_name
 from fairbound.wording.table import text_table
-from fairbound.wording.vocabulary import wording
 
 #: More cells than these are not listed on a terminal.
 MOST_CELLS = 60
-
-#: By how much the data have to be worse than a bound to be spoken of: more than rounding.
-NOTICEABLE = 1e-9
-
-#: Names that programs write where there is no value.
-LIKE_MISSING = {"na", "n/a", "nan", "null", "none", "?", "unknown", "missing", "<na>"}
 
 MEANING = {
     ("general", "any"): "anything may change, also inside the cells of group and label (general shifting)",
@@ -118,75 +110,6 @@ def _growing(certificate: Certificate, most: int = 2) -> str:
     )
 
 
-def warnings_of(population: Population, certificates: Sequence[Certificate]) -> list[str]:
-    """Name what a reader should know: few rows, no rows, rows left out, names that look like gaps, loose bounds."""
-    said, words = [], wording(population)
-    small = [
-        (population.groups[s], population.labels[y], population.weight[s, y])
-        for s, y in np.argwhere(few_rows(population))
-    ]
-    if small:
-        named = [f"{short_name(g)} {short_name(y)} ({n:.0f})" for g, y, n in small]
-        said.append(f"Fewer than {FEW_ROWS} rows, so share and {words.one} rest on little: {listed(named)}.")
-    if population.empty_cells:
-        named = [f"{short_name(g)} {short_name(y)}" for g, y in population.empty_cells]
-        said.append(f"No rows, so the {words.worst} is assumed where it matters: {listed(named)}.")
-    if population.excluded_rows:
-        rows = "was 1 row" if population.excluded_rows == 1 else f"were {population.excluded_rows:,} rows"
-        said.append(f"Left out {rows} in which a value was missing.")
-    said += _odd_names(population)
-    loose = [f"{c.rho:g}" for c in certificates if c.status is Status.LOOSE]
-    if loose:
-        said.append(
-            f"At rho = {listed(loose)} the bound holds, but the gap exceeds the tolerance; raise --budget or --tol."
-        )
-    sides = [(c, c.bound - c.on_data if c.lower else c.on_data - c.bound) for c in certificates]
-    worse = [f"{c.rho:g}" for c, beyond in sides if beyond > NOTICEABLE]
-    if worse:  # no contradiction, but a gate that looks at the bound alone would let it pass
-        said.append(
-            f"At rho = {listed(worse)} the data themselves are worse than the bound: they do not meet its condition on "
-            "base rates or its limits. --no-base-rate-constraint, without limits, covers them too."
-        )
-    trivial = [f"{c.rho:g}" for c in certificates if c.status is Status.TRIVIAL]
-    if trivial:
-        said.append(
-            f"At rho = {listed(trivial)} the bound says nothing: so far from the data a group may have any rows; "
-            "use a smaller --rho, or limit the shares of groups, as with --min-group-mass."
-        )
-    return said
-
-
-def _odd_names(population: Population) -> list[str]:
-    """Name groups and labels that look like gaps, or like others, or that no prediction hits."""
-    said = []
-    together = [g if isinstance(g, tuple) else (g,) for g in population.groups]
-    columns = [set(population.labels), *map(set, zip(*together, strict=True))]
-    texts = [sorted(name for name in column if isinstance(name, str)) for column in columns]
-    gaps = sorted({name for names in texts for name in names if name.strip().lower() in LIKE_MISSING})
-    if gaps:
-        said.append(
-            f"{listed([repr(g) for g in gaps])} is taken for a name. If it means that there is no value: "
-            f"{' '.join(f'--na {g!r}' for g in gaps)} --missing drop (in CSV)."
-        )
-    twins = []
-    for names in texts:
-        alike: dict[str, list[str]] = {}
-        for name in names:
-            alike.setdefault(" ".join(name.lower().split()), []).append(repr(name))
-        twins += [" and ".join(same) for same in alike.values() if len(same) > 1]
-    if twins:
-        said.append(f"Names that differ only in spaces or in capital letters are taken for different: {listed(twins)}.")
-    if population.loss_name == ZERO_ONE.name:
-        never = [
-            repr(label)
-            for y, label in enumerate(population.labels)
-            if (population.mean[population.weight[:, y] > 0, y] == 1.0).all()
-        ]
-        if never:
-            said.append(f"Not one row with this label is predicted right; does the model know it? {listed(never)}.")
-    return said
-
-
 def closing_lines(warnings: Sequence[str], assumptions: Sequence[str]) -> list[str]:
     """Return warnings and assumptions."""
     lines = ["", "Be careful", *paragraphs(warnings)] if warnings else []
@@ -220,6 +143,28 @@ def population_facts(population: Population) -> dict[str, Any]:
         "ceiling": population.ceiling if math.isfinite(population.ceiling) else None,
         "loss_on_data": population.loss,
         "cells": cells,
+    }
+
+
+def caution_facts(cautions: Sequence[Caution]) -> list[dict[str, str]]:
+    """Return what to be careful about, for programs."""
+    return [{"kind": caution.kind, "text": caution.sentence.worded(QUESTION)} for caution in cautions]
+
+
+def curve_facts(curve: CertificateCurve, threshold: float | None) -> dict[str, Any]:
+    """Return the answer to one question, for programs."""
+    first = next(iter(curve))
+    return {
+        "metric": first.metric,
+        "value_on_data": first.on_data,
+        "distance": curve.distance,
+        "results": [
+            {"rho": float(rho), "feasible": False} if c is None else certificate_facts(c)
+            for rho, c in zip(curve.rho, curve.certificates, strict=True)
+        ],
+        "threshold": threshold,
+        "passed": None if threshold is None else keeps(curve.certificates, threshold),
+        "exceeded": [] if threshold is None else [c.rho for c in curve if not keeps([c], threshold)],
     }
 
 

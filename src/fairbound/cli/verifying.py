@@ -5,10 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 
-from fairbound.cli.output import read_file, say, say_text
+from fairbound.cli.output import ProblemError, read_file, say, say_text
+from fairbound.verify.reading import read_document
 from fairbound.verify.verdict import Verdict, Verification, verify
 
 EXIT_STATUS = {Verdict.PROVED: 0, Verdict.NOT_PROVED: 1, Verdict.NOT_A_CERTIFICATE: 2}
+
+#: Options of ``certify`` that say how the rows are read, where the document does not.
+READING = (
+    *("--label", "--group", "--prediction", "--probability", "--loss-column", "--weight"),
+    *("--loss", "--clip", "--ceiling", "--missing", "--na", "--delimiter", "--encoding"),
+)
 
 #: More reasons than these are not printed.
 MOST_REASONS = 20
@@ -19,9 +26,10 @@ ORIGIN = "certificates are what fairbound certify writes with --json"
 VERIFY_EXAMPLES = """\
 examples:
   fairbound verify certificate.json
+  fairbound verify certificate.json --data predictions.csv
   fairbound verify certificate.json --format json
 
-exit status: 0 proved, 1 not proved, 2 not a certificate or unreadable
+exit status: 0 proved, 1 not proved or statistics of other data, 2 not a certificate or unreadable
 """
 
 
@@ -35,15 +43,22 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--patient", action="store_true", help="check also what takes longer than a few seconds, up to some minutes"
     )
+    data = parser.add_argument_group("the data", "count them again, and see that the document's statistics are theirs")
+    data.add_argument("--data", metavar="TABLE", help="the rows: columns and options are those that the document names")
+    for option in READING:
+        data.add_argument(option, action="append", metavar="X", help=f"as for fairbound certify {option}")
     parser.set_defaults(run=run_verify)
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
     """Check a proof."""
-    result = verify(read_file(arguments.file), patient=arguments.patient)
+    text = read_file(arguments.file)
+    result = verify(text, patient=arguments.patient)
+    agreeing, differences = _recounted(text, result, arguments)
+    status = max(EXIT_STATUS[result.verdict], 1 if differences else 0)
     if arguments.format == "json":
-        say_text(_facts(result))
-        return EXIT_STATUS[result.verdict]
+        say_text(_facts(result, agreeing, differences))
+        return status
     say(f"{arguments.file}: {result.verdict.value}")
     say(*(f"  {what}" for what in result.claims))
     say(*(f"  gate {what}" for _, what in result.gates))
@@ -60,12 +75,31 @@ def run_verify(arguments: argparse.Namespace) -> int:
     if len(result.reasons) > MOST_REASONS:
         say(f"  and {len(result.reasons) - MOST_REASONS} more reasons")
     say(*(f"  note: {remark}" for remark in result.remarks))
+    say(*(f"  data: {what}" for what in agreeing))
+    say(*(f"  the data are others: {what}" for what in differences))
     if result.verdict is Verdict.NOT_A_CERTIFICATE:
         say(f"  {ORIGIN}")
-    return EXIT_STATUS[result.verdict]
+    return status
 
 
-def _facts(result: Verification) -> str:
+def _recounted(text: bytes, result: Verification, arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Count the data again, if they are given; only then more than the checker is loaded."""
+    options = [
+        f"{option}={value}" for option in READING for value in getattr(arguments, option[2:].replace("-", "_")) or ()
+    ]
+    if arguments.data is None:
+        if options:
+            message = f"{options[0].partition('=')[0]} is about data; name them with --data"
+            raise ProblemError(message)
+        return [], []
+    if result.verdict is Verdict.NOT_A_CERTIFICATE:
+        return [], []
+    from fairbound.cli.recounting import recount  # noqa: PLC0415 (it loads NumPy, which checking does without)
+
+    return recount(read_document(text), arguments.data, options, arguments.parser)
+
+
+def _facts(result: Verification, agreeing: list[str], differences: list[str]) -> str:
     return json.dumps(
         {
             "verdict": result.verdict.name.lower(),
@@ -82,6 +116,7 @@ def _facts(result: Verification) -> str:
             "checks": list(result.checks),
             "reasons": list(result.reasons),
             "remarks": list(result.remarks),
+            "data": {"agreeing": agreeing, "differences": differences},
         },
         indent=2,
         allow_nan=False,

@@ -21,11 +21,14 @@ COLUMNS = {
     "weight": "--weight",
 }
 
+#: Where they become a population.
+ROWS = COLUMNS | {"unknown_predictions": "--unknown-predictions"}
+
 #: Where rows are counted to be added up elsewhere: arguments of ``Tally.count``.
 COUNTED = COLUMNS | {"min_count": "--min-count", "name": "--name"}
 
 #: Where a question is asked: arguments of ``certify`` and its like. What is wrong may be how the rows were read.
-QUESTION = COLUMNS | {
+QUESTION = ROWS | {
     "base_rate_tolerance": "--base-rate-tolerance",
     "budget": "--budget",
     "confidence": "--confidence",

@@ -82,6 +82,17 @@ class Columns:
         """Number predicted labels as the true ones are, and after them those that are only predicted."""
         return aligned(f"column {self.label!r}", labels, f"column {self.prediction!r}", predicted, some=self.shard)
 
+    @property
+    def roles(self) -> tuple[tuple[str, str], ...]:
+        """What is read from which column."""
+        single = ("label", self.label), ("prediction", self.prediction), ("loss", self.loss), ("weight", self.weight)
+        found = [(role, name) for role, name in single if name is not None]
+        return (
+            *(("group", name) for name in self.groups),
+            *found,
+            *(("probability", name) for name in self.probability.values()),
+        )
+
     def named(self, labels: Sequence[Hashable]) -> dict[Hashable, str]:
         """Return the column of each label; with two labels one column may be missing: it is the complement."""
         found = self.probability
@@ -196,6 +207,10 @@ def check_known(columns: Columns, present: Iterable[str]) -> None:
             close = [repr(lower[match]) for match in difflib.get_close_matches(name.lower(), lower, n=3)]
             listed = ", ".join(map(repr, known[:20])) + (", ..." if len(known) > 20 else "")
             cure = f"did you mean {' or '.join(close)}?" if close else f"there are {listed or 'none'}"
+            parts = [part.strip() for part in name.split(",")]
+            if len(parts) > 1 and all(part in known for part in parts):
+                several = either(f"pass a list, {parts!r}", " ".join(f"{argument('group')} {part}" for part in parts))
+                cure = f"for several columns {several}"
             message = f"there is no column {name!r}; {cure}"
             raise InputError(message)
 

@@ -293,9 +293,13 @@ def joined(tables: Sequence[CsvTable]) -> CsvTable:
     places: dict[str, Integers] = {}
     for name in tables[0].texts:
         number = _Names()
-        codes = [np.array([number[text] for text in table.texts[name]], dtype=np.int64) for table in tables]
+        parts = []
+        for table in tables:
+            code = np.array([number[text] for text in table.texts[name]], dtype=np.int64)
+            same = np.array_equal(code, np.arange(len(code)))
+            parts.append(table.places[name] if same else code[table.places[name]])
         texts[name] = list(number)
-        places[name] = np.concatenate([code[t.places[name]] for code, t in zip(codes, tables, strict=True)])
+        places[name] = np.concatenate(parts)
     numbers = {name: np.concatenate([table.numbers[name] for table in tables]) for name in tables[0].numbers}
     return CsvTable(sum(table.rows for table in tables), texts, places, numbers)
 

@@ -19,44 +19,54 @@ from fairbound.errors import InputError, given
 
 def read_csv(file: CsvFile, columns: Columns) -> Rows:
     """Return the rows of a CSV file as numbers."""
-    table = file.read(columns)
-    kept = _complete(table, columns, file.missing)
+    read = file.read(columns)
+    table = _complete(read, columns, file.missing)
     compared = [columns.label, *([columns.prediction] if columns.prediction is not None else [])]
-    names, all_labels = _named(table, kept, compared, columns.all_labels)
-    columns, groups = _groups(table, kept, replace(columns, all_labels=all_labels))
-    labels = columns.number_labels(names[0])
-    numbers = {name: values[kept] for name, values in table.numbers.items()}
+    names, all_labels = _named(table, compared, columns.all_labels)
+    columns, groups = _groups(table, replace(columns, all_labels=all_labels))
+    labels, numbers = columns.number_labels(names[0]), table.numbers
     for name in columns.numeric:
         check_range(columns, name, float(numbers[name].min()), float(numbers[name].max()))
     values = _losses(columns, numbers, labels) if columns.prediction is None else columns.align(labels, names[1])
     weight = None if columns.weight is None else numbers[columns.weight]
-    return Rows(values, labels, groups, weight, table.rows - int(kept.sum()))
+    return Rows(values, labels, groups, weight, read.rows - table.rows)
 
 
-def _complete(table: CsvTable, columns: Columns, missing: frozenset[str]) -> Booleans:
-    """Return which rows have a value in every column; refuse if rows lack one and were not to be left out."""
-    kept = np.ones(table.rows, dtype=bool)
+def _complete(table: CsvTable, columns: Columns, missing: frozenset[str]) -> CsvTable:
+    """Return the rows that have a value in every column; refuse if rows lack one and were not to be left out."""
+    lacking = None
     for name in columns.names:
-        gaps = np.zeros(table.rows, dtype=bool)
-        if name in table.places:
-            absent = np.array([text == "" or text in missing for text in table.texts[name]])
-            gaps |= absent[table.places[name]]
-        if name in table.numbers:
-            gaps |= np.isnan(table.numbers[name])
-        if gaps.any() and columns.missing == "refuse":
+        gaps = _gaps(table, name, missing)
+        if gaps is None or not gaps.any():
+            continue
+        if columns.missing == "refuse":
             message = (
                 f"column {name!r} has no value in {int(gaps.sum()):,} of {table.rows:,} rows; give them a value, or "
                 f"leave such rows out with {given('missing', 'drop')}"
             )
             raise InputError(message)
-        kept &= ~gaps
-    if not kept.any():
+        lacking = gaps if lacking is None else lacking | gaps
+    if lacking is None:
+        return table
+    if lacking.all():
         message = "no row has a value in every column that is used"
         raise InputError(message)
-    return kept
+    places = {name: place[~lacking] for name, place in table.places.items()}
+    numbers = {name: values[~lacking] for name, values in table.numbers.items()}
+    return CsvTable(int((~lacking).sum()), table.texts, places, numbers)
 
 
-def _groups(table: CsvTable, kept: Booleans, columns: Columns) -> tuple[Columns, Categories]:
+def _gaps(table: CsvTable, name: str, missing: frozenset[str]) -> Booleans | None:
+    """Return where a column has no value; None if it has one everywhere, as its distinct texts say."""
+    found = np.isnan(table.numbers[name]) if name in table.numbers else None
+    if name in table.places:
+        absent = np.array([text == "" or text in missing for text in table.texts[name]])
+        if absent.any():
+            found = absent[table.places[name]] if found is None else found | absent[table.places[name]]
+    return found
+
+
+def _groups(table: CsvTable, columns: Columns) -> tuple[Columns, Categories]:
     """Number the groups; what the user named has the type of the columns then."""
     known: list[list[Hashable]] | None = None
     if columns.all_groups is not None:
@@ -65,7 +75,7 @@ def _groups(table: CsvTable, kept: Booleans, columns: Columns) -> tuple[Columns,
             known = [list(names) for names in zip(*parts, strict=True)]
     found, typed_names = [], []
     for place, name in enumerate(columns.groups):
-        (numbered,), names = _named(table, kept, [name], None if known is None else known[place])
+        (numbered,), names = _named(table, [name], None if known is None else known[place])
         found.append(numbered)
         typed_names.append(names or ())
     if known is not None:
@@ -75,13 +85,13 @@ def _groups(table: CsvTable, kept: Booleans, columns: Columns) -> tuple[Columns,
 
 
 def _named(
-    table: CsvTable, kept: Booleans, columns: Sequence[str], known: Sequence[Hashable] | None
+    table: CsvTable, columns: Sequence[str], known: Sequence[Hashable] | None
 ) -> tuple[list[Categories], tuple[Hashable, ...] | None]:
     """Number the names of columns that are compared with each other, in their order.
 
     They are compared with names that the user knows too: these get the same type if they are texts.
     """
-    places = [table.places[name][kept] for name in columns]
+    places = [table.places[name] for name in columns]
     used = [np.flatnonzero(np.bincount(place)) for place in places]
     texts = [[table.texts[name][i] for i in some] for name, some in zip(columns, used, strict=True)]
     told = [name for name in known or () if isinstance(name, str)]

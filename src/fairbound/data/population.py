@@ -18,7 +18,7 @@ from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, M
 from fairbound.data.losses import Loss, find_loss
 from fairbound.data.moments import read_moments, read_selection_rate
 from fairbound.data.native_frame import cell_names, native_frame
-from fairbound.data.predicted import Predicted, find_positive, given_rates
+from fairbound.data.predicted import Predicted, check_predicted, find_positive, given_rates
 from fairbound.data.predictions import predicted_labels, probabilities
 from fairbound.data.provenance import UNTOLD, Provenance, check_text
 from fairbound.data.tally import Tally, check_tally, tally_of_counts
@@ -296,7 +296,7 @@ class Population:
         counted = count_arrays(
             losses, encode_labels("y_true", y_true, labels), sensitive_features, sample_weight, top, loss_name, groups
         )
-        return cls._of(counted, some_absent=(groups is not None, labels is not None))
+        return cls._of(counted, "refuse", some_absent=(groups is not None, labels is not None))
 
     @classmethod
     def from_predictions(
@@ -310,6 +310,7 @@ class Population:
         sample_weight: Any = None,
         groups: Sequence[Hashable] | None = None,
         labels: Sequence[Hashable] | None = None,
+        unknown_predictions: str = "refuse",
     ) -> Population:
         """Build a population from true labels and predictions.
 
@@ -330,6 +331,9 @@ class Population:
             Weights of the rows.
         groups, labels
             All groups and labels there are, in the order wanted, if some may be absent from the rows.
+        unknown_predictions
+            What to do with predictions that are no true label, such as "Yes" where labels are "yes" and "no": "refuse",
+            or "allow" if the model may predict what no row has.
 
         Examples
         --------
@@ -346,7 +350,7 @@ class Population:
             values = chosen.rows(probabilities(y_pred, label.names, len(label.codes)), label.codes)
             check_finite(values, chosen.name)
         counted = count_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name, groups)
-        return cls._of(counted, some_absent=(groups is not None, labels is not None))
+        return cls._of(counted, unknown_predictions, some_absent=(groups is not None, labels is not None))
 
     @classmethod
     def from_estimator(
@@ -359,6 +363,7 @@ class Population:
         loss: str | Loss = "zero_one",
         clip: float | None = None,
         sample_weight: Any = None,
+        unknown_predictions: str = "refuse",
     ) -> Population:
         """Build a population from a fitted model and held-out rows.
 
@@ -372,7 +377,7 @@ class Population:
             Whatever the estimator takes.
         y
             The true label of each row.
-        sensitive_features, loss, clip, sample_weight
+        sensitive_features, loss, clip, sample_weight, unknown_predictions
             As for :meth:`from_predictions`.
 
         Examples
@@ -387,7 +392,10 @@ class Population:
         chosen = find_loss(loss, clip)
         label = encode_labels("y", y)
         values = model_values(estimator, X, label, chosen)
-        return cls._of(count_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name))
+        return cls._of(
+            count_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name),
+            unknown_predictions,
+        )
 
     @classmethod
     def from_frame(
@@ -406,6 +414,7 @@ class Population:
         missing: Missing = "refuse",
         groups: Sequence[Hashable] | None = None,
         labels: Sequence[Hashable] | None = None,
+        unknown_predictions: str = "refuse",
     ) -> Population:
         """Build a population from a data frame of pandas, Polars, PyArrow, DuckDB or any library that narwhals knows.
 
@@ -440,6 +449,9 @@ class Population:
             them out. ``excluded_rows`` and the assumptions of certificates tell how many those were.
         groups, labels
             All groups and labels there are, in the order wanted, if some may be absent from the rows.
+        unknown_predictions
+            What to do with predictions that are no true label, such as "Yes" where labels are "yes" and "no": "refuse",
+            or "allow" if the model may predict what no row has.
 
         Examples
         --------
@@ -465,10 +477,17 @@ class Population:
             all_groups=groups,
             all_labels=labels,
         )
-        return cls._of(count_frame(frame, columns), some_absent=(groups is not None, labels is not None))
+        return replace(
+            cls._of(
+                count_frame(frame, columns),
+                unknown_predictions,
+                some_absent=(groups is not None, labels is not None),
+            ),
+            provenance=Provenance(columns=columns.roles),
+        )
 
     @classmethod
-    def from_tally(cls, tally: Tally) -> Population:
+    def from_tally(cls, tally: Tally, *, unknown_predictions: str = "refuse") -> Population:
         """Build a population from counts that were made elsewhere, perhaps in many places (see :class:`Tally`).
 
         With ``confidence`` all rows of all parts are taken to be independent draws from one and the same P.
@@ -477,6 +496,8 @@ class Population:
         ----------
         tally
             A tally, or the sum of many.
+        unknown_predictions
+            As for :meth:`from_predictions`.
 
         Examples
         --------
@@ -487,7 +508,11 @@ class Population:
         Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         check_tally(tally)
-        return cls._of(tally.counted(), some_absent=(tally.plan.groups is not None, tally.plan.labels is not None))
+        return cls._of(
+            tally.counted(),
+            unknown_predictions,
+            some_absent=(tally.plan.groups is not None, tally.plan.labels is not None),
+        )
 
     @classmethod
     def from_counts(
@@ -496,6 +521,7 @@ class Population:
         *,
         groups: Sequence[Hashable] | None = None,
         labels: Sequence[Hashable] | None = None,
+        unknown_predictions: str = "refuse",
     ) -> Population:
         """Build a population from numbers of rows by group, true label and predicted label: confusion matrices.
 
@@ -507,6 +533,8 @@ class Population:
             true label.
         groups, labels
             All groups and labels there are, in the order wanted. For an array by default 0, 1, 2, ...
+        unknown_predictions
+            As for :meth:`from_predictions`.
 
         Examples
         --------
@@ -520,12 +548,15 @@ class Population:
         """
         tally = tally_of_counts(counts, groups, labels)
         named = not isinstance(counts, Mapping) or None
-        return cls._of(tally.counted(), some_absent=(bool(groups or named), bool(labels or named)))
+        return cls._of(tally.counted(), unknown_predictions, some_absent=(bool(groups or named), bool(labels or named)))
 
     @classmethod
-    def _of(cls, counted: Counted, *, some_absent: tuple[bool, bool] = (False, False)) -> Population:
+    def _of(
+        cls, counted: Counted, unknown_predictions: str, *, some_absent: tuple[bool, bool] = (False, False)
+    ) -> Population:
         """Make a population of what was counted; declared groups and labels may be absent."""
         check_table(counted)
+        check_predicted(counted.predicted, counted.labels, unknown_predictions)
         names, weight = (counted.groups, counted.labels), counted.table.weight.sum(axis=2)
         check_mass(*names, weight, some_absent)
         population = cls(*names, weight, counted.table, counted.ceiling, counted.rows, counted.loss_name)

@@ -68,6 +68,25 @@ def count_predicted(predicted: Categories, labels: Categories, groups: Categorie
     return Predicted(predicted.names, total.reshape(shape))
 
 
+def check_predicted(predicted: Predicted | None, labels: tuple[Hashable, ...], unknown: object) -> None:
+    """Refuse predictions that are no true label, unless that is allowed: whoever counts selections would miss them."""
+    if unknown not in ("refuse", "allow"):
+        message = f"{given('unknown_predictions', unknown)} is not known; use 'refuse' or 'allow'"
+        raise InputError(message)
+    if predicted is None or unknown == "allow":
+        return
+    found = predicted.weight.sum(axis=(0, 1))
+    strange = [place for place in range(len(labels), len(predicted.labels)) if found[place] > 0]
+    if strange:
+        named = listed([f"{predicted.labels[place]!r} ({found[place]:g})" for place in strange])
+        message = (
+            f"predictions that are no true label, with the weight of their rows: {named}; the labels are "
+            f"{listed([repr(label) for label in labels])}. Write them alike or, if the model may predict what no "
+            f"row has, pass {given('unknown_predictions', 'allow')}"
+        )
+        raise InputError(message)
+
+
 def given_rates(labels: tuple[Hashable, ...], mass: Floats, rate: Floats) -> Predicted:
     """Return predictions of two labels of which the share of the second one is given for each cell."""
     share = np.stack([1.0 - rate, rate], axis=2)

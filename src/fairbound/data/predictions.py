@@ -33,9 +33,14 @@ def aligned(true_name: str, labels: Categories, name: str, predicted: Categories
     known = {label: code for code, label in enumerate(labels.names)}
     cure = "turn probabilities into labels first, or choose a loss that takes them"
     if not some and not any(value in known for value in predicted.names):
+        alike = {_plain(label) for label in known} & {_plain(value) for value in predicted.names}
+        number = any(isinstance(value, float) and not value.is_integer() for value in predicted.names)
+        wanted = f"the zero_one loss takes predicted labels: {cure}" if number else "write both in the same way"
+        if alike:
+            wanted = "they differ only in type or in spelling: write both in the same way"
         message = (
-            f"{name} has none of the labels of {true_name} ({listed(sorted(map(repr, known)))}); the "
-            f"zero_one loss takes predicted labels: {cure}"
+            f"{name} has none of the labels of {true_name} ({listed(sorted(map(repr, known)))}); it holds "
+            f"{listed([repr(value) for value in predicted.names], 5)}: {wanted}"
         )
         raise InputError(message)
     further = [value for value in predicted.names if value not in known]
@@ -49,6 +54,14 @@ def aligned(true_name: str, labels: Categories, name: str, predicted: Categories
     known |= {value: len(known) + place for place, value in enumerate(further)}
     codes = np.array([known[value] for value in predicted.names], dtype=np.int64)
     return Categories((*labels.names, *further), codes[predicted.codes])
+
+
+def _plain(name: Hashable) -> str:
+    """Return what remains of a name if its type, spaces and capitals are forgotten."""
+    if isinstance(name, bool) or (isinstance(name, float) and name.is_integer()):
+        name = int(name)
+    text = "".join(str(name).split()).casefold()
+    return {"true": "1", "false": "0"}.get(text, text)
 
 
 def by_label(columns: Mapping[Hashable, Floats], labels: Categories) -> tuple[Floats, Integers]:

@@ -19,8 +19,8 @@ class Provenance:
     ----------
     date
         When it was certified, as ISO 8601 writes it.
-    file, sha256
-        Name and SHA-256 of the file that the rows came from.
+    files
+        The files that the rows came from: pairs of a name and the SHA-256 of its bytes.
     columns
         What was read from which column: pairs of a role ("group", "label", "prediction", "probability", "loss",
         "weight") and a name.
@@ -33,8 +33,7 @@ class Provenance:
     """
 
     date: str | None = None
-    file: str | None = None
-    sha256: str | None = None
+    files: tuple[tuple[str, str], ...] = ()
     columns: tuple[tuple[str, str], ...] = ()
     meanings: tuple[tuple[Hashable, str], ...] = ()
     model: str | None = None

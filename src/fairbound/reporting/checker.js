@@ -1,4 +1,5 @@
-// A checker of certificates, format 2.0: written from docs/specification.md alone, whose sections give its parts their names.
+// The second checker of certificates, format 2.0: written from docs/specification.md alone; where it has a section for
+// something, that explains and proves what is done here.
 // It needs nothing but the language, runs in Node (`node checker.js certificate.json`), in a worker and in a page, and
 // shares no line with `fairbound verify`. Every double of a document is taken as exactly the number it is; everything else
 // is computed between two bounds, and a condition counts only if it holds for all numbers between them.
@@ -421,7 +422,7 @@ const population = object({
 const digits = (value) => { form(typeof value === "string" && [...value].length === 64, "is no text of 64 characters"); return value; };
 const versioned = or(object({ name: text, version: or(text) }));
 const provenance = object({
-  date: or(text), note: or(text), file: or(object({ name: text, sha256: digits })),
+  date: or(text), note: or(text), files: list(object({ name: text, sha256: digits })),
   columns: list(object({ role: oneOf("group", "label", "prediction", "probability", "loss", "weight"), name: text })),
   meanings: list(object({ label: name, words: text })), model: versioned, data: versioned,
 });
@@ -960,11 +961,11 @@ function excessOf(place, { bound, proof: given }, { R, A }) { // what the proof 
     need((one.form === "P") === (place.every !== null), "form P is for statements of every two groups, which take no other");
     const formed = one.form === "T" ? tilted(place, given.axis, one, bound, R)
       : (one.form === "P" ? paired : fractional)(place, given.axis, one, A);
-    const within_ = ratio || (one.form === "T" && place.objective !== null);
-    let over = within_ ? formed(corners) : formed(corners).minus(bound);
+    const stated = ratio || (one.form === "T" && place.objective !== null);
+    let over = stated ? formed(corners) : formed(corners).minus(bound);
     if (!ratio) over = smaller(over, place.top.minus(bound));
     need(over.hi <= 0n, `a leaf proves no more than ${(over.about + bound).toPrecision(9)}`);
-    inside ||= within_;
+    inside ||= stated;
     excess = excess === null ? over : larger(excess, over);
   }
   need(leaves.next().done, "there are leaves without a piece");

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fairbound.arithmetic.arrays import Integers
+from fairbound.certificate.cautions import FEW_ROWS, counts_rows, few_rows
 from fairbound.data.population import Population
 from fairbound.data.provenance import UNTOLD, Provenance
-from fairbound.reporting.report_data import FEW_ROWS, counts_rows, few_rows
 from fairbound.wording.amounts import Amounts, percent
 from fairbound.wording.digits import exactly
 from fairbound.wording.vocabulary import Wording, wording
@@ -37,12 +37,15 @@ class DataView:
         The same data with all that was measured in them, and how its means are written.
     excluded
         How many rows were left out, by reason.
+    careful
+        What else a reader should know of the data.
     """
 
     population: Population
     order: Integers
     measures: Sequence[tuple[Population, Amounts]]
     excluded: Mapping[str, int]
+    careful: Sequence[str]
 
     @property
     def said(self) -> Wording:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from fairbound.certificate.cautions import Caution
 from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.curve import CertificateCurve
 from fairbound.certificate.evidence import Evidence
@@ -25,8 +26,20 @@ MOST_BYTES = 1_950_000
 #: The scripts of a page.
 SCRIPTS = ("report.js", "checking.js")
 
+#: What arguments of the question are called on a page.
+PLAIN = {
+    "budget": "the budget",
+    "fair=False": "A question without a condition on base rates",
+    "min_group_mass": "a smallest share of each group",
+    "rho": "distance",
+    "tol": "the tolerance",
+}
+
 #: What two models are called if nobody names them.
 NAMES = ("the older model", "the newer model")
+
+#: Cautions that stand at the top, beside the bounds; and those that the table of the data shows in words of its own.
+ABOUT_BOUNDS, SHOWN_WITH_DATA = ("loose", "data_worse", "trivial"), ("few_rows", "no_rows", "rows_left_out")
 
 Source = Certificate | CertificateCurve | Evidence | str | bytes
 
@@ -113,11 +126,13 @@ def render(
             first.worst.order,
             [(q.asked.population, q.cell_amounts) for q in reversed(measures.values())],
             _counts(excluded),
+            _worded(one for one in examined.cautions if one.kind not in (*ABOUT_BOUNDS, *SHOWN_WITH_DATA)),
         ),
         "about": [part for part in (named, told.data, (told.date or "")[:10]) if part],
         "proved": examined.verification.valid,
         "refused": refusals(examined),
         "doubts": examined.doubts[:20],
+        "careful": _worded(caution for caution in examined.cautions if caution.kind in ABOUT_BOUNDS),
         "common": common,
         "own": own,
         "page_data": [q.script_data for q in questions],
@@ -129,6 +144,10 @@ def render(
 
     room = MOST_BYTES - len(whole(None).encode("utf-8"))
     return Report(whole(attach(examined.document, room)))
+
+
+def _worded(cautions: Iterable[Caution]) -> list[str]:
+    return [caution.sentence.worded(PLAIN) for caution in cautions]
 
 
 def _heading(questions: Sequence[QuestionView], names: tuple[str, str] | None) -> str:

@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbound.arithmetic.arrays import Booleans, Floats
+from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.between import ProvedCurve
+from fairbound.certificate.cautions import Caution, data_cautions, result_cautions
 from fairbound.certificate.certificate import Certificate, keeps, read_questions
 from fairbound.certificate.continuous import bound_line, bound_steps
 from fairbound.certificate.curve import CertificateCurve, curve_of
@@ -26,9 +27,6 @@ from fairbound.solve.signed_values import objective_problem
 from fairbound.verify.reading import read_document
 from fairbound.verify.verdict import Verification, verify
 from fairbound.wording.digits import radius_down
-
-#: Cells with fewer rows are named: their share and their mean loss rest on little.
-FEW_ROWS = 30
 
 #: A stated distance may differ from ours by this much.
 DISTANCE_ACCURACY = 1e-6
@@ -137,6 +135,15 @@ class Examined:
         return tuple(dict.fromkeys(doubt for one in self.questions for doubt in one.doubts))
 
     @property
+    def cautions(self) -> list[Caution]:
+        """What a reader should know before relying on the bounds."""
+        found = data_cautions(self.population)
+        for one in self.questions:
+            of = f"{one.question.said.axis}: " if len(self.questions) > 1 else ""
+            found += [caution.about(of) for caution in result_cautions(one.certificates)]
+        return found
+
+    @property
     def population(self) -> Population:
         """What was known of the data, with what the first question is about."""
         return self.questions[0].population
@@ -202,20 +209,6 @@ def least_radius(c: Certificate) -> float:
         rates = BaseRates(groups.size, labels, c.condition.largest_difference)
         near = nearest_rates(mass, groups, rates).distance
     return near if c.surrogate is None else c.surrogate.least_radius(near)
-
-
-def counts_rows(population: Population) -> bool:
-    """Tell whether the weights of the cells are numbers of rows."""
-    weight = population.weight
-    whole = bool(np.all(weight == np.round(weight)))
-    return population.rows is not None and whole and float(weight.sum()) == population.rows
-
-
-def few_rows(population: Population) -> Booleans:
-    """Return which cells have some rows, but few; none if rows were not counted."""
-    if not counts_rows(population):
-        return np.zeros(population.weight.shape, dtype=bool)
-    return (population.weight > 0) & (population.weight < FEW_ROWS)
 
 
 def worst_losses(certificates: tuple[Certificate, ...]) -> list[Floats] | None:

@@ -94,7 +94,7 @@ class Population:
 
 @dataclass(frozen=True)
 class File:
-    """The file that the rows came from."""
+    """A file that the rows came from."""
 
     name: Text
     sha256: Hash
@@ -102,7 +102,7 @@ class File:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of it, and what it was read as."""
+    """A column, and what it was read as."""
 
     role: Literal["group", "label", "prediction", "probability", "loss", "weight"]
     name: Text
@@ -129,7 +129,7 @@ class Provenance:
     """What the document is about, as its author says: for people, nothing of it is proved."""
 
     date: Text | None
-    file: File | None
+    files: list[File]
     columns: list[Column]
     meanings: list[Meaning]
     model: Versioned | None

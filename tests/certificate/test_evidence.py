@@ -1,0 +1,134 @@
+"""Several questions in one call: one object, one document, and a line for each threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairbound import (
+    Certificate,
+    CertificateCurve,
+    Evidence,
+    InfeasibleError,
+    InputError,
+    Population,
+    certify_all,
+    certify_curve,
+    report,
+    verify,
+)
+from tests.forging import POPULATIONS
+
+
+def rows() -> Population:
+    return POPULATIONS["rows"]()
+
+
+def test_answers_are_those_of_one_question_after_the_other() -> None:
+    asked: dict[str, Any] = {"shift": "sensitive", "tol": 1e-4}
+    metrics: list[Any] = ["loss", "demographic_parity_difference", "demographic_parity_ratio"]
+    evidence = certify_all(rows(), metrics, [0.12, 0.2], **asked)
+    assert len(evidence) == 3
+    for metric in metrics:
+        alone: Any = certify_curve(rows(), [0.12, 0.2], metric=metric, **asked)
+        np.testing.assert_array_equal(evidence[metric].bound, alone.bound)
+    assert verify(evidence.to_json()).valid
+
+
+def test_gates_and_what_reads_back() -> None:
+    evidence = certify_all(rows(), {"loss": 0.9, "demographic_parity_ratio": 0.9, "group_loss": None}, [0.15])
+    assert [gate.passed for gate in evidence.gates] == [True, False]
+    assert not evidence.passed
+    assert "failed: demographic parity ratio" in evidence.gates[1].sentence
+    assert evidence.gates[0].worst.rho == 0.15
+    result = verify(evidence.to_json())
+    assert result.valid
+    assert not result.passed
+    again = Evidence.from_json(evidence.to_json())
+    assert again.thresholds == (0.9, 0.9, None)
+    assert again.to_json() == evidence.to_json()
+    assert "failed: demographic parity ratio" in evidence._repr_html_()
+    for kind in (Certificate, CertificateCurve):
+        with pytest.raises(ValueError, match="answers 3 questions; use Evidence"):
+            kind.from_json(evidence.to_json())
+
+
+def test_the_error_probability_is_divided_among_questions() -> None:
+    """So that all bounds hold together: each is that of a question at its own, higher confidence."""
+    evidence = certify_all(rows(), ["loss", "group_loss_difference"], [0.12], confidence=0.9, tol=1e-3)
+    assert evidence.confidence == 0.9
+    each = {next(iter(curve)).confidence for curve in evidence}
+    assert list(each) == [pytest.approx(0.95)]
+    alone: Any = certify_curve(rows(), [0.12], confidence=max(c for c in each if c is not None), tol=1e-3)
+    np.testing.assert_array_equal(evidence["loss"].bound, alone.bound)
+    assert verify(evidence.to_json()).valid
+
+
+def test_questions_of_their_own_radii_and_shift() -> None:
+    own = {"metric": "loss", "shift": "sensitive", "rhos": [0.12, 0.14]}
+    questions: list[Any] = [own, {"metric": "loss", "threshold": 1.0}]
+    evidence = certify_all(rows(), questions, [0.2])
+    assert [len(curve) for curve in evidence] == [2, 1]
+    assert {next(iter(curve)).shift for curve in evidence} == {"sensitive", "general"}
+    with pytest.raises(KeyError, match="several questions are about 'loss'"):
+        evidence["loss"]
+    assert evidence[1].rho.tolist() == [0.2]
+
+
+def test_many_bins_are_one_measure() -> None:
+    """Fewer bins than rows are kept for many radii: the same for all questions, as they have one table."""
+    rng = np.random.default_rng(0)
+    size = 30_000
+    found = Population.from_losses(
+        rng.random(size), rng.integers(0, 2, size), sensitive_features=rng.integers(0, 2, size), loss_name="mine"
+    )
+    evidence = certify_all(found, [{"metric": "loss"}, {"metric": "loss", "rhos": [0.1], "shift": "sensitive"}], [0.2])
+    assert verify(evidence.to_json()).valid
+
+
+def test_radii_from_the_nearest_distance_on() -> None:
+    for divergence in ("hellinger", "total_variation", "kl"):
+        curve = certify_curve(rows(), divergence=divergence, tol=1e-2)
+        assert curve.feasible.all()
+        assert 0 < curve.rho[0] - curve.distance <= 2e-3
+    assert [len(curve) for curve in certify_all(rows(), ["loss"], shift="sensitive")] == [7]
+
+
+@pytest.mark.parametrize(
+    ("questions", "more", "why"),
+    [
+        ([], {}, "must name a metric or more"),
+        ([3], {}, "must be the name of a metric|must be a metric"),
+        ([{"metric": "loss", "confidence": 0.9}], {}, "confidence is the same for all questions"),
+        ([{"metric": "loss", "rho": 0.1}], {}, "no parameter 'rho'"),
+        (["lose"], {}, "'lose' is not known"),
+        ({"loss": "much"}, {}, "threshold='much'"),
+    ],
+)
+def test_what_is_refused(questions: Any, more: dict[str, Any], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        certify_all(rows(), questions, [0.2], **more)
+    with pytest.raises(InfeasibleError, match="nothing to certify of loss"):
+        certify_all(rows(), ["loss"], [0.001])
+
+
+def test_provenance_travels() -> None:
+    told = rows().described(model="scorer", model_version="2", data="May", meanings={1: "repays"}, note="a < b")
+    evidence = certify_all(told, ["loss", "selection_rate"], [0.15])
+    again = Evidence.from_json(evidence.to_json()).population.provenance
+    assert again == told.provenance
+    assert again.date is not None
+    assert verify(evidence.to_json()).valid
+    with pytest.raises(InputError, match="which is no label"):
+        rows().described(meanings={7: "seven"})
+    with pytest.raises(InputError, match="must be a text"):
+        rows().described(note="x" * 10_001)
+
+
+def test_a_page_of_several_questions() -> None:
+    evidence = certify_all(rows(), {"loss": 0.9, "demographic_parity_difference": 0.1}, [0.12, 0.15], shift="sensitive")
+    page = report(evidence)
+    assert page.startswith("<!DOCTYPE html>")
+    assert "demographic parity difference" in page

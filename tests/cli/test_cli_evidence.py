@@ -1,0 +1,189 @@
+"""Several questions in one command, gates from a file, and tables that are counted again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairbound import Evidence, verify
+from fairbound.cli import main
+
+HEAD = "y,said,sex,p,w,cost"
+ASKED = ["--label", "y", "--prediction", "said", "--group", "sex", "--shift", "sensitive", "--rho", "0.2"]
+BOTH = ["--metric", "loss", "--metric", "demographic_parity_ratio"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    rows = [
+        f"{y},{y if n % often else 'no'},{sex},{0.1 + 0.7 * (y == 'yes') + n / 1000},{1 + n % 3},{n / 60}"
+        for sex, often in (("f", 3), ("m", 5), ("m", 5))
+        for y in ("no", "yes")
+        for n in range(40 if sex == "f" else 50)
+    ]
+    (tmp_path / "rows.csv").write_text("\n".join([HEAD, *rows]) + "\n")
+    return str(tmp_path / "rows.csv")
+
+
+def lines(capsys: pytest.CaptureFixture[str], arguments: list[str], status: int) -> str:
+    assert main(arguments) == status
+    captured = capsys.readouterr()
+    return captured.err if status == 2 else captured.out + captured.err
+
+
+def test_every_metric_counts_and_not_the_last_one(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A gate on the first of two metrics used to be dropped in silence."""
+    asked = ["certify", file, *ASKED, *BOTH]
+    for limits, status in (
+        (["--fail-above", "loss=0.9"], 0),
+        (["--fail-above", "loss=0.01"], 1),
+        (["--fail-above", "0.9", "--fail-below", "0.99"], 1),
+        (["--fail-above", "loss=0.9", "--fail-below", "demographic_parity_ratio=0.01"], 0),
+    ):
+        lines(capsys, [*asked, *limits], status)
+    out = Path(file).with_name("c.json")
+    said = lines(capsys, [*asked, "--fail-above", "loss=0.01", "--json", str(out), "--format", "json"], 1)
+    found = json.loads(said[: said.rindex("}") + 1])
+    assert [one["metric"] for one in found["questions"]] == ["loss", "demographic_parity_ratio"]
+    assert found["passed"] is False
+    assert found["questions"][0]["exceeded"] == [0.2]
+    result = verify(out.read_bytes())
+    assert result.valid
+    assert [passed for passed, _ in result.gates] == [False]
+    assert "gate failed: the error rate has to be at most 0.01" in lines(capsys, ["verify", str(out)], 0)
+    assert "Gate failed: error rate" in lines(capsys, ["show", str(out)], 0)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ([*BOTH, "--metric", "group_loss", "--fail-above", "0.3"], "say of which metric, as in --fail-above loss=0.3"),
+        (["--fail-above", "group_loss=0.3"], "group_loss is not asked for; add --metric group_loss"),
+        ([*BOTH, "--fail-above", "demographic_parity_ratio=0.3"], "bounded from below; use --fail-below"),
+        ([*BOTH, "--fail-below", "loss=0.3"], "loss is bounded from above; use --fail-above"),
+        (["--fail-above", "0.3", "--fail-above", "loss=0.4"], "loss has two thresholds"),
+        (["--fail-above", "lose=0.3"], "names no metric before the ="),
+        (["--meaning", "yes"], "is not LABEL=TEXT"),
+        (["--meaning", "maybe=x"], "there is no label 'maybe'"),
+    ],
+)
+def test_thresholds_that_cannot_be_meant(
+    file: str, more: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert why in lines(capsys, ["certify", file, *ASKED, *more], 2)
+
+
+def test_several_groups_are_repeated(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = ["--label", "y", "--prediction", "said", "--rho", "0.3"]
+    said = lines(capsys, ["certify", file, *columns, "--group", "sex,w"], 2)
+    assert "for several columns --group sex --group w" in said
+    said = lines(capsys, ["certify", file, "--group", "sex", "w", *columns], 2)
+    assert "for several repeat it: --group sex --group w" in said
+
+
+def test_predictions_that_are_no_label(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(file)
+    path.write_text(path.read_text().replace(",yes,", ",Yes,"))
+    gate = ["--metric", "demographic_parity_difference", "--fail-above", "0.1"]
+    said = lines(capsys, ["certify", file, *ASKED, *gate], 2)
+    assert "'Yes' (" in said
+    assert "--unknown-predictions allow" in said
+    lines(capsys, ["certify", file, *ASKED, *gate, "--unknown-predictions", "allow"], 0)
+
+
+def test_without_a_radius(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = lines(capsys, ["certify", file, *ASKED[:-2]], 0)
+    assert "No --rho was given" in said
+    assert "5 % of the rows may grow to" in " ".join(said.split())
+
+
+CONFIG = """
+file = "rows.csv"
+label = "y"
+prediction = "said"
+group = ["sex"]
+rho = [0.15, 0.2]
+shift = "sensitive"
+model = "scorer"
+json = "gate.json"
+
+[metrics]
+loss = { fail-above = ABOVE }
+demographic_parity_ratio = { fail-below = 0.01 }
+selection_rate = {}
+"""
+
+
+def test_a_gate_from_a_file(file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(file).parent
+    config = folder / "fairbound.toml"
+    config.write_text(CONFIG.replace("ABOVE", "0.9"))
+    monkeypatch.chdir(folder.parent)
+    said = lines(capsys, ["gate", str(config)], 0)
+    assert "Gates" in said
+    assert said.count("passed: ") == 2
+    evidence = Evidence.from_json((folder / "gate.json").read_bytes())
+    assert evidence.thresholds == (0.9, 0.01, None)
+    told = evidence.population.provenance
+    assert (told.model, told.files[0][0]) == ("scorer", "rows.csv")
+    assert ("prediction", "said") in told.columns
+    config.write_text(CONFIG.replace("ABOVE", "0.01"))
+    monkeypatch.chdir(folder)
+    assert "failed: error rate has to be at most 0.01" in lines(capsys, ["gate"], 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x = ", "is not TOML"),
+        ('file = "rows.csv"\nlabel = "y"', "has no threshold"),
+        ("[metrics]\nloss = { fail-above = 0.3 }", "names no rows"),
+        ('file = "rows.csv"\nlabels = "y"\n[metrics]\nloss = { fail-above = 0.3 }', "there is no option 'labels'"),
+        ('file = "rows.csv"\n[metrics]\nloss = { above = 0.3 }', "give fail-above or fail-below"),
+        ('file = "rows.csv"\nmetrics = ["loss"]', "metrics must be a table"),
+    ],
+)
+def test_what_is_wrong_with_a_gate(file: str, text: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    config = Path(file).with_name("gate.toml")
+    config.write_text(text)
+    assert why in lines(capsys, ["gate", str(config)], 2)
+    assert "missing.toml" in lines(capsys, ["gate", str(config.with_name("missing.toml"))], 2)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["--prediction", "said", *BOTH],
+        ["--prediction", "said", "--weight", "w"],
+        ["--probability", "p", "--loss", "jsd"],
+        ["--probability", "p", "--loss", "cross_entropy", "--clip", "3"],
+        ["--loss-column", "cost", "--loss", "regret"],
+        ["--prediction", "said", "--confidence", "0.9"],
+    ],
+)
+def test_a_table_is_counted_again(file: str, columns: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(Path(file).with_name("c.json"))
+    question: Any = ["--shift", "sensitive", "--rho", "0.25"]
+    lines(capsys, ["certify", file, "--label", "y", "--group", "sex", *columns, *question, "--json", out], 0)
+    said = lines(capsys, ["verify", out, "--data", file], 0)
+    assert "the statistics are those of" in said
+    assert "has the SHA-256" in said
+    other = Path(file).with_name("other.csv")
+    other.write_text("".join(Path(file).read_text().splitlines(keepends=True)[:-3]))
+    said = lines(capsys, ["verify", out, "--data", str(other)], 1)
+    assert "the data are others: the number of rows: 280.0 in the document, 277 in the data" in said
+    assert "does not have the SHA-256" in said
+
+
+def test_the_data_of_a_document_without_columns(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    out = Path(file).with_name("c.json")
+    lines(capsys, ["certify", file, *ASKED, "--json", str(out)], 0)
+    document = json.loads(out.read_text())
+    document["provenance"] |= {"columns": [], "files": []}
+    out.write_text(json.dumps(document))
+    assert "does not name the columns" in lines(capsys, ["verify", str(out), "--data", file], 2)
+    assert "the statistics are those" in lines(capsys, ["verify", str(out), "--data", file, *ASKED[:6]], 0)
+    assert "--label is about data" in lines(capsys, ["verify", str(out), "--label", "y"], 2)
