@@ -145,7 +145,8 @@ def test_labels_and_predictions_are_compared_as_what_they_are(tmp_path: Path) ->
     def losses(pairs: list[tuple[str, str]]) -> Population:
         rows = [f"{y},{p},{g}\n" for y, p in pairs for g in "ab"]
         path.write_text("y,p,g\n" + "".join(rows))
-        return Population.from_frame(CsvFile(str(path)), label="y", group="g", prediction="p")
+        told: Any = {"label": "y", "group": "g", "prediction": "p", "unknown_predictions": "allow"}
+        return Population.from_frame(CsvFile(str(path)), **told)
 
     assert losses([("0", "0.0"), ("1", "1.0"), ("1", "0.0")]).loss == pytest.approx(1 / 3)  # as pandas writes gaps
     assert losses([("0", "0"), ("1", "?")]).loss == 0.5  # the model did not answer: both are texts then

@@ -44,6 +44,23 @@ def rows(size: int = 400, seed: int = 0) -> pd.DataFrame:
     )
 
 
+def from_frame(frame: Any, **roles: Any) -> Population:
+    """Return the population of rows, some of which are predicted as what no row is."""
+    return Population.from_frame(frame, unknown_predictions="allow", **roles)
+
+
+def from_tally(tally: Any) -> Population:
+    return Population.from_tally(tally, unknown_predictions="allow")
+
+
+def from_counts(counts: Any, **names: Any) -> Population:
+    return Population.from_counts(counts, unknown_predictions="allow", **names)
+
+
+def from_predictions(*columns: Any, sensitive_features: Any) -> Population:
+    return Population.from_predictions(*columns, sensitive_features=sensitive_features, unknown_predictions="allow")
+
+
 WAYS: dict[str, dict[str, Any]] = {
     "predictions": {"prediction": "predicted"},
     "weighted predictions": {"prediction": "predicted", "weight": "weight"},
@@ -106,7 +123,7 @@ def test_the_sum_is_the_count_of_all_rows_in_any_order(way: str, engine: str) ->
     nested = tallies[2] + (tallies[0] + tallies[1])
     assert {*texts, nested.to_json(), Tally.merged(reversed(tallies)).to_json()} == texts
     assert len(texts) == 1
-    assert_same(Population.from_tally(Tally.from_json(texts.pop())), Population.from_tally(whole))
+    assert_same(from_tally(Tally.from_json(texts.pop())), from_tally(whole))
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if "probabilities" not in way])
@@ -120,8 +137,8 @@ def test_predictions_give_the_population_of_the_rows() -> None:
     frame = rows()
     for weight in (None, "weight", "count"):
         roles: Any = {"label": "income", "group": "sex", "prediction": "predicted", "weight": weight}
-        exact = Population.from_frame(frame, **roles)
-        found = Population.from_tally(Tally.count(frame[:100], **roles) + Tally.count(frame[100:], **roles))
+        exact = from_frame(frame, **roles)
+        found = from_tally(Tally.count(frame[:100], **roles) + Tally.count(frame[100:], **roles))
         assert_same(found, exact)
         assert found.predicted is not None
         assert exact.predicted is not None
@@ -134,7 +151,7 @@ def test_predictions_give_the_population_of_the_rows() -> None:
 def test_bins_keep_weights_and_means_exactly(weight: str | None, ceiling: float) -> None:
     """Against fractions: what is known of a cell is its weight and its mean, each rounded once."""
     frame = rows(4000)
-    population = Population.from_tally(tally(frame, loss="loss", weight=weight, ceiling=ceiling))
+    population = from_tally(tally(frame, loss="loss", weight=weight, ceiling=ceiling))
     edges = bin_edges(ceiling)
     known = table(population)
     several = (known.low < known.high) & (known.weight > 0)
@@ -186,8 +203,8 @@ def test_a_tiny_value_counts_for_a_little_more() -> None:
 def test_the_bound_is_sound_and_hardly_larger_than_that_of_the_rows() -> None:
     frame = rows(3000)
     roles: Any = {"label": "income", "group": "sex", "loss": "loss"}
-    ours = certify(Population.from_tally(Tally.count(frame, **roles)), 0.3)
-    exact = certify(Population.from_frame(frame, **roles), 0.3)
+    ours = certify(from_tally(Tally.count(frame, **roles)), 0.3)
+    exact = certify(from_frame(frame, **roles), 0.3)
     assert exact.attained <= ours.bound <= exact.bound + 2e-6
     assert verify(ours.to_json()).valid
 
@@ -210,7 +227,7 @@ def test_dates_and_tuples_are_names_on_both_sides_of_json() -> None:
     frame["day"] = pd.to_datetime("2024-01-01") + pd.to_timedelta(frame["count"], unit="D")
     found = tally(pl.from_pandas(frame), group=["day", "old"], prediction="predicted")
     assert Tally.from_json(found.to_json()) == found
-    assert ("2024-01-01 00:00:00", False) in Population.from_tally(found).groups
+    assert ("2024-01-01 00:00:00", False) in from_tally(found).groups
 
 
 def test_many_cells_are_coarsened_alike_whether_they_were_declared_or_not() -> None:
@@ -219,7 +236,7 @@ def test_many_cells_are_coarsened_alike_whether_they_were_declared_or_not() -> N
     roles: Any = {"label": "y", "group": "g", "loss": "loss"}
     declared = Tally.count(frame, **roles, groups=list(range(40)), labels=[0, 1])
     assert declared.plan.bins == 2048
-    assert_same(Population.from_tally(declared), Population.from_tally(Tally.count(frame, **roles)))
+    assert_same(from_tally(declared), from_tally(Tally.count(frame, **roles)))
 
 
 @pytest.mark.parametrize("engine", ["pandas", "polars lazy"])
@@ -243,7 +260,7 @@ def test_least_counts_hide_single_rows_and_keep_the_mean() -> None:
     assert min(entry.rows for entry in entries) >= 10
     assert {(entry.least, entry.most) for entry in entries} == {(None, None)}
     assert "0.5" not in closed.to_json()
-    shown, hidden = Population.from_tally(open_), Population.from_tally(closed)
+    shown, hidden = from_tally(open_), from_tally(closed)
     np.testing.assert_array_equal(shown.weight, hidden.weight)
     np.testing.assert_allclose(shown.mean, hidden.mean, rtol=1e-12)
     bounds = [certify(population, 0.3).bound for population in (shown, hidden)]
@@ -251,7 +268,7 @@ def test_least_counts_hide_single_rows_and_keep_the_mean() -> None:
     assert bounds[1] <= bounds[0] + 1e-3
     halves = [tally(frame[:2000], loss="loss", min_count=10), tally(frame[2000:], loss="loss", min_count=20)]
     assert sum(halves[:1], halves[1]).to_json() == (halves[0] + halves[1]).to_json()
-    both = Population.from_tally(halves[0] + halves[1])
+    both = from_tally(halves[0] + halves[1])
     np.testing.assert_allclose(shown.mean, both.mean, rtol=1e-12)
     assert certify(shown, 0.3).attained <= certify(both, 0.3).bound
     with pytest.raises(InputError, match="bins of few rows were merged") as error:
@@ -427,8 +444,8 @@ def test_a_confidence_takes_all_rows_for_draws_from_one_distribution() -> None:
     both: list[dict[str, Any]] = [{"prediction": "predicted"}, {"loss": "loss"}]
     for roles in both:
         total = tally(frame[:900], **roles) + tally(frame[900:], **roles)
-        found = certify(Population.from_tally(total), 0.3, confidence=0.9)
-        exact = certify(Population.from_frame(frame, label="income", group="sex", **roles), 0.3, confidence=0.9)
+        found = certify(from_tally(total), 0.3, confidence=0.9)
+        exact = certify(from_frame(frame, label="income", group="sex", **roles), 0.3, confidence=0.9)
         assert found.bound == pytest.approx(exact.bound, abs=1e-9)
         assert any("independent draws from it" in sentence for sentence in found.assumptions)
         assert verify(found.to_json()).valid
@@ -439,16 +456,16 @@ def test_a_confidence_takes_all_rows_for_draws_from_one_distribution() -> None:
 
 def test_counts_give_the_population_of_the_rows() -> None:
     frame = rows()
-    exact = Population.from_predictions(frame["income"], frame["predicted"], sensitive_features=frame["sex"])
-    found = Population.from_counts(Counter(zip(frame["sex"], frame["income"], frame["predicted"], strict=True)))
+    exact = from_predictions(frame["income"], frame["predicted"], sensitive_features=frame["sex"])
+    found = from_counts(Counter(zip(frame["sex"], frame["income"], frame["predicted"], strict=True)))
     assert_same(found, exact)
     queried = frame.groupby(["sex", "income", "predicted"]).size().to_dict()
-    assert_same(Population.from_counts(queried), exact)
+    assert_same(from_counts(queried), exact)
     two = frame.assign(predicted=frame["predicted"].replace("perhaps", "no"))
     matrices = np.stack([pd.crosstab(part["income"], part["predicted"]) for _, part in two.groupby("sex")])
-    named = Population.from_counts(matrices, groups=["f", "m"], labels=["no", "yes"])
-    assert_same(named, Population.from_predictions(two["income"], two["predicted"], sensitive_features=two["sex"]))
-    assert Population.from_counts(matrices).groups == (0, 1)
+    named = from_counts(matrices, groups=["f", "m"], labels=["no", "yes"])
+    assert_same(named, from_predictions(two["income"], two["predicted"], sensitive_features=two["sex"]))
+    assert from_counts(matrices).groups == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -469,13 +486,13 @@ def test_counts_give_the_population_of_the_rows() -> None:
 )
 def test_counts_that_are_none_are_refused(counts: Any, names: Any) -> None:
     with pytest.raises(InputError) as error:
-        Population.from_counts(counts, **names)
+        from_counts(counts, **names)
     assert_one_line(error)
 
 
 def test_only_tallies_are_taken() -> None:
     wrong: Any = {"rows": 3}
-    for attempt in (lambda: Population.from_tally(wrong), lambda: Tally.merged([]), lambda: Tally.merged([wrong])):
+    for attempt in (lambda: from_tally(wrong), lambda: Tally.merged([]), lambda: Tally.merged([wrong])):
         with pytest.raises(InputError, match="tall"):
             attempt()
     with pytest.raises(TypeError):
