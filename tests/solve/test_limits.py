@@ -414,6 +414,7 @@ def test_bad_limits(name: str) -> None:
         certify(REFERENCE, 0.3, **limits)
 
 
+@pytest.mark.filterwarnings("ignore::fairbound.errors.DataWarning")
 def test_assumptions_use_the_names_of_the_user() -> None:
     columns = {"sex": ["f", "f", "m", "m"], "old": [True, False, True, False]}
     population = Population.from_losses([0.1, 0.2, 0.3, 0.4], [0, 1, 1, 0], sensitive_features=columns)

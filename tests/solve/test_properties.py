@@ -113,6 +113,7 @@ def test_sizes(size: int, other: int) -> None:
         assert sensitive.status is Status.TIGHT
 
 
+@pytest.mark.filterwarnings("ignore::fairbound.errors.DataWarning")
 @pytest.mark.parametrize("shape", [(20, 10), (100, 2), (2, 40)])
 def test_many_groups_and_labels(shape: tuple[int, int]) -> None:
     population = random_population(np.random.default_rng(1), *shape)
@@ -197,6 +198,7 @@ def test_a_wide_tolerance_does_not_hide_a_radius() -> None:
     assert largest_certified_rho(population, 0.17, tol=0.06) > 0.08
 
 
+@pytest.mark.filterwarnings("ignore::fairbound.errors.DataWarning")
 def test_huge_tables_end() -> None:
     """A search over 30 labels cannot be tight, but it must be valid and end."""
     population = random_population(np.random.default_rng(3), 30, 30)
