@@ -571,10 +571,11 @@ def check_mutants_of(original: Document, seed: str, count: int, tol: float, budg
 def _question(document: Document) -> Any:
     """Return what a document is about: a population, a question, statements and radii; None if that is unclear."""
     try:
-        stated = [(one["objective"], one["confidence"]) for one in only(document)["statements"]]
-        radii = [(point["rho"], point["claim"] is None) for point in only(document)["points"]]
-        return document["population"], only(document), stated, radii
-    except (KeyError, TypeError):
+        asked = only(document)
+        stated = [(one["objective"], one["confidence"]) for one in asked["statements"]]
+        radii = [(point["rho"], point["claim"] is None) for point in asked["points"]]
+        return document["population"], asked, stated, radii
+    except (KeyError, TypeError, ValueError):
         return None
 
 
@@ -632,8 +633,14 @@ def assert_true(document: Document, tol: float = 1e-3, budget: int | None = 20) 
     Of the metric, and of each statement. What is attained was checked too if nothing is sampled: a document may speak
     of a larger ball than need be. And what is shown of the document is no better than what is true.
     """
-    (read,) = singles(read_document(json.dumps(document)))
-    certificates_ = iter(Evidence.from_json(json.dumps(document)).curves[0])
+    curves = Evidence.from_json(json.dumps(document)).curves
+    for read, curve in zip(singles(read_document(json.dumps(document))), curves, strict=True):
+        _assert_one_true(read, curve, tol, budget)
+
+
+def _assert_one_true(read: Any, curve: Any, tol: float, budget: int | None) -> None:
+    """Check one question of a document."""
+    certificates_ = iter(curve)
     levels = {one.objective: one for one in read.question.statements}
     made = _made_of(read)
     way = -1.0 if any(one is not None and one.ratio for one in made) else 1.0
