@@ -22,6 +22,7 @@ import numpy as np
 from flint import ctx
 
 from fairbound import (
+    Certificate,
     Evidence,
     InputError,
     Population,
@@ -571,9 +572,9 @@ def check_mutants_of(original: Document, seed: str, count: int, tol: float, budg
 def _question(document: Document) -> Any:
     """Return what a document is about: a population, a question, statements and radii; None if that is unclear."""
     try:
-        asked = only(document)
-        stated = [(one["objective"], one["confidence"]) for one in asked["statements"]]
-        radii = [(point["rho"], point["claim"] is None) for point in asked["points"]]
+        stated = [(one["objective"], one["confidence"]) for one in only(document)["statements"]]
+        radii = [(point["rho"], point["claim"] is None) for point in only(document)["points"]]
+        asked = {key: value for key, value in only(document).items() if key not in {"statements", "points", "distance"}}
         return document["population"], asked, stated, radii
     except (KeyError, TypeError, ValueError):
         return None
@@ -635,12 +636,12 @@ def assert_true(document: Document, tol: float = 1e-3, budget: int | None = 20) 
     """
     curves = Evidence.from_json(json.dumps(document)).curves
     for read, curve in zip(singles(read_document(json.dumps(document))), curves, strict=True):
-        _assert_one_true(read, curve, tol, budget)
+        _assert_answers_true(read, iter(curve), tol, budget)
 
 
-def _assert_one_true(read: Any, curve: Any, tol: float, budget: int | None) -> None:
-    """Check one question of a document."""
-    certificates_ = iter(curve)
+def _assert_answers_true(
+    read: typed.Single, certificates_: Iterator[Certificate], tol: float, budget: int | None
+) -> None:
     levels = {one.objective: one for one in read.question.statements}
     made = _made_of(read)
     way = -1.0 if any(one is not None and one.ratio for one in made) else 1.0
@@ -668,9 +669,14 @@ def assert_no_more_is_proved(document: Document, tol: float = 1e-3, budget: int 
     Where they prove as much as is claimed, no claim that is false by little is proved by them.
     """
     try:
-        (read,) = singles(read_document(document))
+        found = singles(read_document(document))
     except MalformedError:
         return
+    for read in found:
+        _assert_answers_prove_no_more(read, tol, budget)
+
+
+def _assert_answers_prove_no_more(read: typed.Single, tol: float, budget: int | None) -> None:
     for number, statement in enumerate(read.question.statements):
         way = -1.0 if statement.objective is not None and statement.objective.ratio else 1.0
         for point in read.question.points:

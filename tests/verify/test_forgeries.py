@@ -798,11 +798,10 @@ def test_statements_of_a_metric_rest_on_one_sample() -> None:
 def test_cells_of_more_rows_than_numbers_count() -> None:
     for many in (2**63, 10**19, 1e99):
         document = honest("general, sphere")
-        known = document["population"]["measures"][0]["knowledge"]
-        sampling = only(document)["statements"][0]["sampling"]
-        for weight, cells in ((document["population"]["weight"], known), (sampling["weight"], sampling["knowledge"])):
-            weight[0][0] = many
-            cells["cells"][0][0] = [[0.0, 0.0, many, 0]]
+        sampling, population = only(document)["statements"][0]["sampling"], document["population"]
+        for part, measured in ((population, population["measures"][0]), (sampling, sampling)):
+            part["weight"][0][0] = many
+            measured["knowledge"]["cells"][0][0] = [[0.0, 0.0, many, 0]]
         document["population"]["rows"] = int(sum(map(sum, document["population"]["weight"])))
         refused(document)
 
