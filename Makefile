@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# The matrices are small: threads of the linear algebra only get into the way of the workers.
+export OPENBLAS_NUM_THREADS ?= 1
+
 .PHONY: demo test test-all bench docs lint release-check clean
 
 demo: $(VENV)/.installed

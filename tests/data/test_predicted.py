@@ -257,7 +257,12 @@ def test_models_are_asked_for_labels() -> None:
 
 def test_declared_groups_and_labels_may_be_absent() -> None:
     population = Population.from_predictions(
-        [0, 1, 0, 1], [0, 1, 2, 3], sensitive_features=list("aabb"), groups=list("cab"), labels=[2, 0, 1]
+        [0, 1, 0, 1],
+        [0, 1, 2, 3],
+        sensitive_features=list("aabb"),
+        groups=list("cab"),
+        labels=[2, 0, 1],
+        unknown_predictions="allow",
     )
     assert predicted(population).labels == (2, 0, 1, 3)
     assert predicted(population).weight.shape == (3, 3, 4)

@@ -39,7 +39,9 @@ WITHOUT_LABEL = Population.from_predictions(
 ONLY_POSITIVE = Population.from_predictions([1, 1, 1, 1], [0, 1, 1, 1], sensitive_features=list("aabb"), labels=[0, 1])
 WITH_EMPTY_CELL = weighted([[40, 20], [30, 0]], [[0.1, 0.6], [0.05, 0]])
 WEIGHTED = weighted([[40, 20], [30, 10]], [[0.1, 0.6], [0.05, 0.2]])
-PREDICTED_ONLY = Population.from_predictions([0, 1, 0, 1], [0, 2, 1, 1], sensitive_features=list("aabb"))
+PREDICTED_ONLY = Population.from_predictions(
+    [0, 1, 0, 1], [0, 2, 1, 1], sensitive_features=list("aabb"), unknown_predictions="allow"
+)
 
 DPD = "demographic_parity_difference"
 

@@ -133,7 +133,7 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "odds, any base rates": lambda: certify(
         PREDICTED, 0.3, metric="true_positive_rate_difference", fair=False
     ).to_json(),
-    "odds": lambda: certify(PREDICTED, 0.3, metric="true_positive_rate_difference", tol=1e-1).to_json(),
+    "odds": lambda: certify(PREDICTED, 0.15, metric="true_positive_rate_difference", tol=1e-3).to_json(),
     "ratio, sphere": lambda: certify(PREDICTIONS, 0.1, metric="demographic_parity_ratio", confidence=0.9).to_json(),
     "parity curve": lambda: certify_curve(MEAN, [0.01, 0.1, 0.3], metric="group_loss", group=1).to_json(),
     "total variation": lambda: certify(MEAN, 0.3, divergence="total_variation").to_json(),

@@ -218,7 +218,12 @@ def _alike(names: Iterable[Hashable]) -> list[list[Hashable]]:
     seen: dict[str, list[Hashable]] = {}
     for name in sorted(names, key=lambda name: (str(name), repr(name))):
         seen.setdefault(looks(name), []).append(name)
-    return [same for same in seen.values() if len(same) > 1]
+    return [same for same in seen.values() if len(same) > 1 and not all(map(_is_number, same))]
+
+
+def _is_number(name: Hashable) -> bool:
+    """Tell whether a name is a number: of two numbers the minus sign is seen."""
+    return isinstance(name, int | float) and not isinstance(name, bool)
 
 
 def _named(names: Sequence[Hashable]) -> str:

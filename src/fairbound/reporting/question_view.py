@@ -150,6 +150,8 @@ class QuestionView:
             return None
         amounts = self.amounts.exact_for(threshold)
         bound = amounts.down(worst.bound) if worst.lower else amounts.up(worst.bound)
+        if worst.bound == threshold:
+            bound = amounts.exactly(threshold)
         return {
             "passed": self.findings.passed,
             "threshold": amounts.exactly(threshold),
