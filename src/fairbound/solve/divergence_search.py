@@ -308,11 +308,11 @@ class DivergenceSearch:
         steep = np.repeat(lam, len(SHIFTS))
         bound = single_bound(self.problem, self.divergence, np.full(len(steep), rho), tried, steep)
         best = int(bound.argmin())
-        proof = whole_leaf(self.problem, float(tried[best]), float(steep[best]), relaxed=False)
+        proof = single_leaf(self.problem, float(tried[best]), float(steep[best]), relaxed=False)
         return Answer(float(bound[best]), self._attaining.free_witness(rho), proof)
 
 
-def whole_leaf(problem: Problem, eta: float, lam: float, *, relaxed: bool) -> TiltedProof:
+def single_leaf(problem: Problem, eta: float, lam: float, *, relaxed: bool) -> TiltedProof:
     """Return the proof that one pair of multipliers is for the whole ball, whatever the base rates."""
     labels = problem.labels.size
     even, none = np.full((1, labels), 1.0 / labels), np.zeros((1, labels))

@@ -19,7 +19,7 @@ from fairbound.solve.comparing import Compared
 from fairbound.solve.conditioning import Given
 from fairbound.solve.conjugate_bounds import single_bound
 from fairbound.solve.difference_search import DifferenceSearch
-from fairbound.solve.divergence_search import SHIFTS, DivergenceSearch, whole_leaf
+from fairbound.solve.divergence_search import SHIFTS, DivergenceSearch, single_leaf
 from fairbound.solve.divergence_witness import Attaining
 from fairbound.solve.mean_search import KEPT_SHARE, MeanSearch
 from fairbound.solve.nearest import NearestFair
@@ -185,9 +185,9 @@ class DivergenceMeans:
                 bound = single_bound(problem, self.divergence, np.full(len(tried), rho), tried, steep, less)
                 place = int(bound.argmin())
                 if bound[place] <= 0.0 and mean < top:
-                    proof = whole_leaf(problem, float(tried[place]), float(steep[place]), relaxed=False)
+                    proof = single_leaf(problem, float(tried[place]), float(steep[place]), relaxed=False)
                     return Answer(mean, best, proof)
-        return Answer(top, best, whole_leaf(problem, 0.0, problem.scale, relaxed=True))
+        return Answer(top, best, single_leaf(problem, 0.0, problem.scale, relaxed=True))
 
 
 def _less(problem: Problem, much: Floats) -> Problem:

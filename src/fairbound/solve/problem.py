@@ -74,26 +74,15 @@ class Problem:
         """The largest ceiling, whatever its sign, used as the unit of loss while solving."""
         return float(np.abs(self.ceiling).max()) or 1.0
 
-    def counted(self, group_share: Floats, label_share: Floats) -> Floats:
-        """Return how much the mean loss of each cell counts for a Q with these shares, shape (..., S, C)."""
-        if self.parts is None:
-            return group_share[..., :, None] * label_share[..., None, :]
-        within = np.empty_like(label_share)
-        for part in self.parts:
-            chosen = label_share[..., part]
-            total = chosen.sum(axis=-1, keepdims=True)
-            within[..., part] = chosen / np.where(total > 0, total, 1.0)  # of nothing there is no mean; none is claimed
-        return np.repeat(within[..., None, :], group_share.shape[-1], axis=-2)
-
     def counted_in(self, mass: Floats) -> Floats:
-        """Return the same for a Q with any masses of cells (..., S, C): groups may have base rates of their own."""
+        """Return how much the mean loss of each cell counts for a Q with these masses of cells (..., S, C)."""
         if self.parts is None:
             return mass
         table = mass.swapaxes(-1, -2) if self.is_transposed else mass
         within = np.empty_like(table)
         for part in self.parts:
             total = table[..., part].sum(axis=-1, keepdims=True)
-            within[..., part] = table[..., part] / np.where(total > 0, total, 1.0)
+            within[..., part] = table[..., part] / np.where(total > 0, total, 1.0)  # of nothing there is no mean
         return within.swapaxes(-1, -2) if self.is_transposed else within
 
     @property
