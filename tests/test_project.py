@@ -32,6 +32,7 @@ PUBLIC = [
     "InputError",
     "Loss",
     "NearestFair",
+    "Outcome",
     "Population",
     "Predicted",
     "Provenance",

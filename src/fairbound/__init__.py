@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time a name is i
     from fairbound.certificate.certificate import Certificate, Status
     from fairbound.certificate.certify import certify, certify_curve, largest_certified_rho
     from fairbound.certificate.curve import CertificateCurve
-    from fairbound.certificate.evidence import Evidence, Gate, certify_all
+    from fairbound.certificate.evidence import Evidence, Gate, Outcome, certify_all
     from fairbound.certificate.implied import ImpliedParity, implied_parity
     from fairbound.certificate.planning import expected_excess, rows_needed
     from fairbound.certificate.scoring import certified_loss
@@ -31,7 +31,7 @@ _HOMES = {
     "certificate.certificate": ("Certificate", "Status"),
     "certificate.certify": ("certify", "certify_curve", "largest_certified_rho"),
     "certificate.curve": ("CertificateCurve",),
-    "certificate.evidence": ("Evidence", "Gate", "certify_all"),
+    "certificate.evidence": ("Evidence", "Gate", "Outcome", "certify_all"),
     "certificate.implied": ("ImpliedParity", "implied_parity"),
     "certificate.planning": ("expected_excess", "rows_needed"),
     "certificate.scoring": ("certified_loss",),
@@ -64,6 +64,7 @@ __all__ = [
     "InputError",
     "Loss",
     "NearestFair",
+    "Outcome",
     "Population",
     "Predicted",
     "Provenance",

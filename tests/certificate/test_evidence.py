@@ -13,12 +13,16 @@ from fairbound import (
     Evidence,
     InfeasibleError,
     InputError,
+    Outcome,
     Population,
+    certify,
     certify_all,
     certify_curve,
     report,
+    rows_needed,
     verify,
 )
+from fairbound.certificate.planning import enlarged
 from tests.forging import POPULATIONS
 
 
@@ -132,3 +136,83 @@ def test_a_page_of_several_questions() -> None:
     page = report(evidence)
     assert page.startswith("<!DOCTYPE html>")
     assert "demographic parity difference" in page
+
+
+def test_three_outcomes_are_what_both_bounds_say() -> None:
+    """A threshold that only the known population keeps is not settled; one that it breaks too has failed."""
+    asked: dict[str, Any] = {"shift": "sensitive", "tol": 1e-4}
+    for metric in ("loss", "demographic_parity_difference", "demographic_parity_ratio"):
+        about: Any = {"metric": metric, **asked}
+        known = certify(rows(), 0.15, **about).bound
+        sure = certify(rows(), 0.15, confidence=0.9, **about).bound
+        middle, beyond = 0.5 * (known + sure), 2 * known - sure
+        for threshold, outcome in (
+            (sure, Outcome.PASSED),
+            (middle, Outcome.UNSETTLED),
+            (known, Outcome.UNSETTLED),
+            (beyond, Outcome.FAILED),
+        ):
+            evidence = certify_all(rows(), {metric: threshold}, [0.15], confidence=0.9, **asked)
+            assert evidence.outcome is evidence.gates[0].outcome is outcome, (metric, threshold)
+            assert evidence.passed == (outcome is Outcome.PASSED)
+            assert evidence.gates[0].explained.startswith(outcome.value)
+            document = verify(evidence.to_json())
+            assert document.valid
+            assert document.passed == evidence.passed
+            assert Evidence.from_json(evidence.to_json()).outcome in (Outcome.PASSED, Outcome.FAILED)
+            if outcome is not Outcome.UNSETTLED:
+                assert evidence.gates[0].rows_needed is None
+        assert certify_all(rows(), {metric: middle}, [0.15], **asked).outcome in (Outcome.PASSED, Outcome.FAILED)
+
+
+def test_one_failure_is_a_failure_whatever_else_is_not_settled() -> None:
+    known, sure = (certify(rows(), 0.15, shift="sensitive", confidence=c).bound for c in (None, 0.95))
+    questions: Any = {"loss": 0.5 * (known + sure), "demographic_parity_difference": 0.0}
+    evidence = certify_all(rows(), questions, [0.15], shift="sensitive", confidence=0.9)
+    assert [gate.outcome for gate in evidence.gates] == [Outcome.UNSETTLED, Outcome.FAILED]
+    assert evidence.outcome is Outcome.FAILED
+
+
+def test_a_radius_where_only_the_larger_ball_holds_anything_settles_nothing() -> None:
+    """Allowing for sampling error there is something to certify nearer by, where the rows have no bound at all."""
+    near = certify_curve(rows(), [0.15], confidence=0.9, shift="sensitive").distance
+    far = certify_curve(rows(), [0.15], shift="sensitive").distance
+    assert near < far
+    evidence = certify_all(rows(), {"loss": 0.0}, [0.5 * (near + far)], confidence=0.9, shift="sensitive")
+    assert evidence.outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize("metric", ["loss", "demographic_parity_ratio"])
+def test_so_many_rows_settle_it(metric: Any) -> None:
+    """With the rows repeated that often the gate passes, and with a tenth less it does not."""
+    asked: dict[str, Any] = {"shift": "sensitive", "tol": 1e-4}
+    known = certify(rows(), 0.15, metric=metric, **asked).bound
+    sure = certify(rows(), 0.15, metric=metric, confidence=0.9, **asked).bound
+    threshold = known + 0.4 * (sure - known)
+    gate = certify_all(rows(), {metric: threshold}, [0.15], confidence=0.9, **asked).gates[0]
+    assert gate.rows_needed is not None
+    size = gate.rows_needed / float(rows().rows or 1)
+    for factor, enough in ((size, True), (0.85 * size, False)):
+        again = certify(enlarged(rows(), factor), 0.15, metric=metric, confidence=0.9, **asked).bound
+        assert (again >= threshold if metric.endswith("ratio") else again <= threshold) == enough
+    if metric == "loss":
+        planned = rows_needed(rows(), 0.15, threshold - known, shift="sensitive", confidence=0.9)
+        assert gate.rows_needed == pytest.approx(planned, rel=0.12)
+    assert f"about {gate.rows_needed:,} rows" in gate.explained
+    hopeless = certify_all(rows(), {metric: known}, [0.15], confidence=0.9, **asked).gates[0]
+    assert hopeless.rows_needed is None
+    assert "more than 10,000,000 rows" in hopeless.explained
+
+
+def test_enlarged_rows_are_the_rows_again_and_again() -> None:
+    y, said, group = [0, 1, 1, 0, 1] * 7, [0, 1, 0, 1, 1] * 7, list("aabbb") * 7
+    once = Population.from_predictions(y, said, sensitive_features=group)
+    thrice = Population.from_predictions(y * 3, said * 3, sensitive_features=group * 3)
+    asked: Any = {"metric": "demographic_parity_difference", "confidence": 0.9, "shift": "sensitive", "fair": False}
+    grown = enlarged(once, 3.0)
+    assert grown.rows == thrice.rows
+    np.testing.assert_array_equal(grown.weight, thrice.weight)
+    assert certify(grown, 0.1, **asked).bound == certify(thrice, 0.1, **asked).bound
+    losses = np.linspace(0, 1, 35)
+    once, thrice = (Population.from_losses(np.tile(losses, k), y * k, sensitive_features=group * k) for k in (1, 3))
+    assert certify(enlarged(once, 3.0), 0.2, confidence=0.9).bound == certify(thrice, 0.2, confidence=0.9).bound

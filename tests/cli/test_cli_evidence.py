@@ -135,6 +135,33 @@ def test_a_gate_from_a_file(file: str, capsys: pytest.CaptureFixture[str], monke
     assert "failed: error rate has to be at most 0.01" in lines(capsys, ["gate"], 1)
 
 
+def test_not_enough_rows_to_tell(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The third outcome has a status of its own, unless only two are wanted; the document has two."""
+    out = str(Path(file).with_name("c.json"))
+    asked = ["certify", file, *ASKED, "--confidence", "0.9", "--json", out]
+    said = lines(capsys, [*asked, "--fail-above", "0.3"], 3)
+    assert "fairbound: not enough rows to tell: error rate has to be at most 0.3" in said
+    assert "if the rows were all there is, it would be at most 0.194" in said
+    assert "rows that look like these would settle it" in said
+    assert verify(Path(out).read_bytes()).valid
+    assert "gate failed" in lines(capsys, ["verify", out], 0)
+    said = lines(capsys, [*asked, "--fail-above", "0.3", "--format", "json"], 3)
+    (gate,) = json.loads(said[: said.rindex("}") + 1])["gates"]
+    assert gate["outcome"] == "unsettled"
+    assert not gate["passed"]
+    assert gate["rows_needed"] > 280
+    for more, status in ((["--outcomes", "two"], 1), (["--fail-above", "0.01"], 1), (["--fail-above", "1"], 0)):
+        lines(capsys, [*asked, *(["--fail-above", "0.3"] if more[0] == "--outcomes" else []), *more], status)
+    both = [*BOTH, "--fail-above", "loss=0.3", "--fail-below", "demographic_parity_ratio=0.999"]
+    assert "not enough rows to tell" in lines(capsys, [*asked, *both], 1)
+    config = Path(file).with_name("gate.toml")
+    text = CONFIG.replace("ABOVE", "0.3").replace("rho = [0.15, 0.2]", "rho = 0.2\nconfidence = 0.9")
+    config.write_text(text)
+    lines(capsys, ["gate", str(config)], 3)
+    config.write_text('outcomes = "two"' + text)
+    lines(capsys, ["gate", str(config)], 1)
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

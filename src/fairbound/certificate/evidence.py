@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
@@ -15,6 +17,7 @@ from fairbound.certificate.certificate import Certificate, keeps, read_questions
 from fairbound.certificate.certify import STEPS, certify_curve
 from fairbound.certificate.curve import CertificateCurve, curve_of
 from fairbound.certificate.document import to_json
+from fairbound.certificate.planning import MOST_ENLARGED, Asking, rows_to_keep
 from fairbound.certificate.statements import fewer_bins
 from fairbound.data.cells import number
 from fairbound.data.native_frame import native_frame
@@ -33,6 +36,14 @@ from fairbound.wording.notebook import html_details, html_paragraph, html_table
 OWN, SHARED = ("rhos", "threshold"), ("confidence", "region")
 
 
+class Outcome(Enum):
+    """How a gate ends."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNSETTLED = "not enough rows to tell"
+
+
 @dataclass(frozen=True)
 class Gate:
     """A threshold, and whether the bounds of a question keep it.
@@ -43,10 +54,13 @@ class Gate:
         The bounds.
     threshold
         What none of them may exceed or, of a ratio, fall below.
+    asking
+        The question, to put it again as if the rows were all there is; None of a gate that was read from a document.
     """
 
     curve: CertificateCurve
     threshold: float
+    asking: Asking | None = field(default=None, repr=False)
 
     @property
     def metric(self) -> str:
@@ -61,12 +75,59 @@ class Gate:
     @property
     def worst(self) -> Certificate:
         """The certificate whose bound is worst."""
-        found = list(self.curve)
-        return (min if found[0].lower else max)(found, key=lambda c: c.bound)
+        return _worst(list(self.curve))
+
+    @cached_property
+    def known(self) -> CertificateCurve | None:
+        """The bounds if the rows were all there is, where a gate with a confidence fails; None elsewhere."""
+        if self.passed or self.asking is None or self.asking.confidence is None:
+            return None
+        return self.asking.answered(None)
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ends: a gate with a confidence that fails only for want of rows is not settled.
+
+        Then every bound that breaks the threshold would keep it if the rows were all there is. A document says of such
+        a gate that it is not passed, and a gate that was read from one has failed.
+        """
+        if self.passed:
+            return Outcome.PASSED
+        if self.known is None:
+            return Outcome.FAILED
+        pairs = zip(self.curve.certificates, self.known.certificates, strict=True)
+        broken = [known for c, known in pairs if not keeps([c], self.threshold)]
+        settled = not all(known is not None and keeps([known], self.threshold) for known in broken)
+        return Outcome.FAILED if settled else Outcome.UNSETTLED
+
+    @cached_property
+    def rows_needed(self) -> int | None:
+        """About how many rows would settle it, if they looked like these; None if it is settled, or they are too many.
+
+        Found to within five percent by asking again with more rows; a plan, not a promise.
+        """
+        if self.outcome is not Outcome.UNSETTLED or self.asking is None or self.known is None:
+            return None
+        return rows_to_keep(self.asking, self.threshold, self.worst, _worst(list(self.known)))
+
+    @property
+    def explained(self) -> str:
+        """How it ended and, if it is not settled, what the rows themselves say and how many would do."""
+        if self.outcome is not Outcome.UNSETTLED or self.known is None:
+            return self.sentence
+        worst, known = self.worst, _worst(list(self.known))
+        rows = self.rows_needed
+        many = f"more than {MOST_ENLARGED:,}" if rows is None else f"about {rows:,}"
+        sure, plain = (one.texts(Digits(6))[0] for one in (worst, known))
+        return (
+            f"{Outcome.UNSETTLED.value}: {worst.said.words} has to be {worst.side} {self.threshold:g}, and allowing "
+            f"for sampling error it is {worst.side} {sure} (rho = {radius_down(worst.rho)}); if the rows were all "
+            f"there is, it would be {known.side} {plain}; {many} rows that look like these would settle it"
+        )
 
     @property
     def sentence(self) -> str:
-        """How it ended."""
+        """Whether the threshold is kept, as documents say it."""
         worst = self.worst
         kept, side = ("passed", "at least") if worst.lower else ("passed", "at most")
         kept = kept if self.passed else "failed"
@@ -75,6 +136,10 @@ class Gate:
             f"{kept}: {worst.said.words} has to be {side} {self.threshold:g}, and is {side} {bound} "
             f"(rho = {radius_down(worst.rho)})"
         )
+
+
+def _worst(certificates: Sequence[Certificate]) -> Certificate:
+    return (min if certificates[0].lower else max)(certificates, key=lambda c: c.bound)
 
 
 @dataclass(frozen=True)
@@ -90,22 +155,26 @@ class Evidence:
     confidence
         The probability, over the draw of the rows, with which all bounds hold together; None if the rows are all there
         is.
+    asking
+        The questions, to put them again as if the rows were all there is; none if they were read from a document.
     """
 
     curves: tuple[CertificateCurve, ...]
     thresholds: tuple[float | None, ...]
     confidence: float | None = None
+    asking: tuple[Asking, ...] = field(default=(), repr=False)
 
     @property
     def population(self) -> Population:
         """What was known of the data, with the measure of the first question."""
         return next(iter(self.curves[0])).population
 
-    @property
+    @cached_property
     def gates(self) -> tuple[Gate, ...]:
         """The thresholds, and whether they are kept."""
-        pairs = zip(self.curves, self.thresholds, strict=True)
-        return tuple(Gate(curve, threshold) for curve, threshold in pairs if threshold is not None)
+        asking = self.asking or (None,) * len(self.curves)
+        found = zip(self.curves, self.thresholds, asking, strict=True)
+        return tuple(Gate(curve, threshold, asked) for curve, threshold, asked in found if threshold is not None)
 
     @property
     def cautions(self) -> list[Caution]:
@@ -122,6 +191,12 @@ class Evidence:
     def passed(self) -> bool:
         """Whether all thresholds are kept."""
         return all(gate.passed for gate in self.gates)
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ends: failed if a gate failed, else not settled if one is not."""
+        found = {gate.outcome for gate in self.gates}
+        return next((one for one in (Outcome.FAILED, Outcome.UNSETTLED) if one in found), Outcome.PASSED)
 
     def to_json(self) -> str:
         """Write all of it, with all proofs, as one JSON document that :func:`fairbound.verify` can check."""
@@ -254,14 +329,15 @@ def certify_all(
     else:  # all questions are about the same bins, as many as can be checked for all radii
         radii = sum(len(STEPS) if (own := one.get("rhos", rhos)) is None else np.size(own) for one in listing)
         population = fewer_bins(population, radii)
-    curves, thresholds = [], []
+    curves, thresholds, asking = [], [], []
     for one in listing:
         about = {key: value for key, value in one.items() if key not in OWN}
         metric = one.get("metric", "loss")
         shared = divided
         if not (metric in METRICS and METRICS[metric].selection):  # the others look at no prediction
             shared = {key: value for key, value in divided.items() if key != "pos_label"}
-        curve = certify_curve(population, one.get("rhos", rhos), **{**shared, **about})
+        question = {**shared, **about}
+        curve = certify_curve(population, one.get("rhos", rhos), **question)
         if not any(curve.feasible):
             message = (
                 f"nothing to certify of {metric}: the nearest distribution in question is at {curve.distance!r}; use a "
@@ -274,7 +350,8 @@ def certify_all(
             threshold = number("threshold", threshold, -LARGEST_NUMBER, LARGEST_NUMBER, meaning)
         curves.append(curve)
         thresholds.append(threshold)
-    return Evidence(tuple(curves), tuple(thresholds), confidence)
+        asking.append(Asking(population, tuple(curve.rho.tolist()), question))
+    return Evidence(tuple(curves), tuple(thresholds), confidence, tuple(asking))
 
 
 def _listed(questions: object) -> list[dict[str, Any]]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 from fairbound.certificate.cautions import cautions_of
 from fairbound.certificate.certificate import Certificate, keeps
 from fairbound.certificate.certify import certify, largest_certified_rho
-from fairbound.certificate.evidence import SHARED, Evidence, Gate, certify_all
+from fairbound.certificate.evidence import SHARED, Evidence, Gate, Outcome, certify_all
 from fairbound.cli.options import (
     add_data_options,
     add_output_options,
@@ -33,6 +34,7 @@ from fairbound.cli.results import (
     closing_lines,
     curve_facts,
     curve_lines,
+    gate_facts,
     population_facts,
     population_lines,
     worst_case_lines,
@@ -48,6 +50,9 @@ from fairbound.wording.confidence import percent_down
 from fairbound.wording.digits import Digits, radius_down
 
 Answer = TypeVar("Answer")
+
+#: How a command ends by how its gates do.
+EXIT_STATUS = {Outcome.PASSED: 0, Outcome.FAILED: 1, Outcome.UNSETTLED: 3}
 
 #: More labels than these are seldom meant: the column may hold numbers.
 MANY = 20
@@ -66,6 +71,8 @@ exit status:
   0  done
   1  with --fail-above (or --fail-below): a bound exceeds it (or falls below it) at some rho
   2  bad usage or data, or nothing to certify at any rho given; one line tells what
+  3  with --confidence: not enough rows to tell; if the rows were all there is, all bounds would keep their thresholds
+     (--outcomes two: 1 instead)
 """
 
 RADIUS_EXAMPLES = """\
@@ -110,6 +117,13 @@ def add_certify(parser: argparse.ArgumentParser) -> None:
         metavar="[METRIC=]X",
         help="the same if a bound from below, as of a ratio, is less than X",
     )
+    parser.add_argument(
+        "--outcomes",
+        choices=["two", "three"],
+        default="three",
+        help="how a threshold ends with --confidence: kept, broken, and with three (the default) also not enough rows "
+        "to tell",
+    )
     parser.set_defaults(run=run_certify)
 
 
@@ -148,7 +162,11 @@ def run_certify(arguments: argparse.Namespace) -> int:
     except InputError as error:
         raise ProblemError(error.worded(QUESTION)) from None
     cautions = [*caution_of_parts(arguments), *evidence.cautions]
+    if arguments.outcomes == "two":
+        evidence = replace(evidence, asking=())
     _write(evidence, arguments)
+    with progress("looking whether more rows would settle it"):
+        status = _status(evidence)
     chosen = [] if rhos is not None else [_choosing(evidence)]
     if arguments.format == "json":
         answers = [curve_facts(*pair) for pair in zip(evidence.curves, evidence.thresholds, strict=True)]
@@ -157,7 +175,7 @@ def run_certify(arguments: argparse.Namespace) -> int:
             "question": question_facts(arguments),
             **(answers[0] if len(answers) == 1 else {}),
             "questions": answers,
-            "gates": [{"passed": gate.passed, "said": gate.sentence} for gate in evidence.gates],
+            "gates": gate_facts(evidence.gates),
             "passed": evidence.passed,
             "choosing_rho": chosen[0] if chosen else None,
             "warnings": caution_facts(cautions),
@@ -174,8 +192,17 @@ def run_certify(arguments: argparse.Namespace) -> int:
         said = [caution.sentence.worded(QUESTION) for caution in cautions]
         say(*(["", *paragraphs(chosen, mark="")] if chosen else []))
         say(*closing_lines(said, _assumptions(evidence)), *_written(arguments))
-        say(*(["", "Gates", *paragraphs(gate.sentence for gate in evidence.gates)] if len(evidence.gates) > 1 else []))
-    return max([_judge(gate, named=len(evidence) > 1) for gate in evidence.gates], default=0)
+        say(*(["", "Gates", *paragraphs(gate.explained for gate in evidence.gates)] if len(evidence.gates) > 1 else []))
+    for gate in evidence.gates:
+        _judge(gate, named=len(evidence) > 1)
+    return status
+
+
+def _status(evidence: Evidence) -> int:
+    """Return how the command ends, and let every gate find out how it does."""
+    for gate in evidence.gates:
+        _ = gate.rows_needed
+    return EXIT_STATUS[evidence.outcome]
 
 
 def _assumptions(evidence: Evidence) -> list[str]:
@@ -259,7 +286,7 @@ def _limit_to_keep(arguments: argparse.Namespace) -> tuple[str, float]:
     return right, float(values[right] or 0.0)
 
 
-def _judge(gate: Gate, *, named: bool) -> int:
+def _judge(gate: Gate, *, named: bool) -> None:
     """Tell whether a bound is too large (or too small); radii without anything to certify cannot be."""
     curve, limit = gate.curve, gate.threshold
     barred = [radius_down(rho) for rho, c in zip(curve.rho, curve.certificates, strict=True) if c is None]
@@ -267,7 +294,10 @@ def _judge(gate: Gate, *, named: bool) -> int:
         complain(f"nothing to certify, and so nothing to fail, at rho = {', '.join(barred[:20])}")
     exceeded = [c for c in curve if not keeps([c], limit)]
     if not exceeded:
-        return 0
+        return
+    if gate.outcome is Outcome.UNSETTLED:
+        complain(gate.explained)
+        return
     digits = Digits(6)
     radii_named = ", ".join(f"{radius_down(c.rho)} ({c.texts(digits)[0]})" for c in exceeded[:20])
     hint, lower = "", exceeded[0].lower
@@ -275,7 +305,6 @@ def _judge(gate: Gate, *, named: bool) -> int:
         hint = "; no distribution was found that does, so a larger --budget may help"
     what = f"the bound of {gate.metric}" if named else "the bound"
     complain(f"{what} {'falls below' if lower else 'exceeds'} {limit:g} at rho = {radii_named}{hint}")
-    return 1
 
 
 def run_radius(arguments: argparse.Namespace) -> int:

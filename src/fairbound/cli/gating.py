@@ -40,6 +40,7 @@ exit status:
   0  all gates are passed
   1  a bound breaks its threshold at some rho
   2  bad usage or data, or nothing to certify; one line tells what
+  3  with a confidence: not enough rows to tell (outcomes = "two" in the file: 1 instead)
 """
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from fairbound.certificate.cautions import Caution
 from fairbound.certificate.certificate import Certificate, keeps
 from fairbound.certificate.curve import CertificateCurve
+from fairbound.certificate.evidence import Gate
 from fairbound.cli.output import paragraphs
 from fairbound.cli.words import QUESTION
 from fairbound.data.population import Population
@@ -166,6 +167,19 @@ def curve_facts(curve: CertificateCurve, threshold: float | None) -> dict[str, A
         "passed": None if threshold is None else keeps(curve.certificates, threshold),
         "exceeded": [] if threshold is None else [c.rho for c in curve if not keeps([c], threshold)],
     }
+
+
+def gate_facts(gates: Sequence[Gate]) -> list[dict[str, Any]]:
+    """Return how thresholds ended, for programs."""
+    return [
+        {
+            "passed": gate.passed,
+            "outcome": gate.outcome.name.lower(),
+            "rows_needed": gate.rows_needed,
+            "said": gate.explained,
+        }
+        for gate in gates
+    ]
 
 
 def certificate_facts(certificate: Certificate) -> dict[str, Any]:
