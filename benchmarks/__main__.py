@@ -25,6 +25,7 @@ PARTS = {
     "metrics": "benchmarks.metrics",
     "hostile": "benchmarks.hostile",
     "before": "benchmarks.versus_before",
+    "divergences": "benchmarks.divergences",
 }
 
 

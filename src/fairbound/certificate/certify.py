@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Unpack
 
@@ -15,7 +16,6 @@ from fairbound.data.cells import number
 from fairbound.data.population import Population
 from fairbound.errors import InfeasibleError, InputError, ThresholdError, argument, either, given
 from fairbound.problem.asked import Asked, asks
-from fairbound.problem.divergences import HELLINGER
 from fairbound.problem.validate import listed, read_radii
 from fairbound.solve.solver import Solver
 
@@ -191,46 +191,66 @@ def largest_certified_rho(population: Population, threshold: float, **asked: Unp
     target = number("threshold", threshold, 0.0, np.inf, "it is a loss")
     if target <= question.extreme if question.lower else target >= question.extreme:
         return question.divergence.most
-    if question.divergence is not HELLINGER:
-        return _halved(question, target, threshold)
-    low, high = question.distance, 1.0
-    certified: float | None = None
-    while high - low > RADIUS_ACCURACY:
-        grid = np.linspace(low, high, 18)[1:-1]
-        bounds = question.bounds(grid)
-        kept = bounds >= target if question.lower else bounds <= target
-        broken = len(grid) if kept.all() else int(np.argmin(kept))
-        if broken:
-            certified = low = float(grid[broken - 1])
-        high = float(grid[broken]) if broken < len(grid) else high
+    certified, bracket = _bracket(question, target)
+    if bracket is None:
+        return question.divergence.most
+    while True:
+        low, high = bracket[0][0], bracket[1][0]
+        if high - low <= RADIUS_ACCURACY * max(1.0, low):
+            break
+        for point in _evaluated(question, _likely(bracket, target)):
+            if point[0] >= bracket[1][0]:
+                break
+            if _keeps(question, point[1], target):
+                certified, bracket = point[0], (point, bracket[1])
+            else:
+                bracket = bracket[0], point
     if certified is None:
-        raise _never(question, threshold, low)
+        raise _never(question, threshold, question.distance)
     return certified
 
 
-def _halved(question: Solver | MetricStatements, target: float, threshold: object) -> float:
-    """Find the radius one bound at a time: those of divergences other than Hellinger's gain nothing from company."""
+#: A radius, and the bound there: not a number where none was computed; and two between which the largest one lies.
+_Point = tuple[float, float]
+_Bracket = tuple[_Point, _Point]
 
-    def keeps(rho: float) -> bool:
-        bound = question.bounds(np.array([rho]), target)[0]
-        return bool(bound >= target if question.lower else bound <= target)
 
-    certified: float | None = None
-    low, high = question.distance, min(question.divergence.most, max(2.0 * question.distance, 0.01))
-    while keeps(high):
-        certified = low = high
-        if high == question.divergence.most:
-            return high
-        high = min(4.0 * high, question.divergence.most)
-    while high - low > RADIUS_ACCURACY * max(1.0, low):
-        middle = 0.5 * (low + high)
-        if keeps(middle):
-            certified = low = middle
-        else:
-            high = middle
-    if certified is None:
-        raise _never(question, threshold, low)
-    return certified
+def _evaluated(question: Solver | MetricStatements, radii: list[float]) -> list[_Point]:
+    return list(zip(radii, question.bounds(np.array(radii)).tolist(), strict=True))
+
+
+def _keeps(question: Solver | MetricStatements, bound: float, target: float) -> bool:
+    return bound >= target if question.lower else bound <= target
+
+
+def _bracket(question: Solver | MetricStatements, target: float) -> tuple[float | None, _Bracket | None]:
+    """Return a radius that keeps the target, if one was seen, and a bracket of the largest, if one does not."""
+    most = question.divergence.most
+    certified, below = None, (question.distance, math.nan)
+    high = min(most, max(2.0 * question.distance, 0.01))
+    while True:
+        (point,) = _evaluated(question, [high])
+        if not _keeps(question, point[1], target):
+            return certified, (below, point)
+        certified, below = high, point
+        if high == most:
+            return certified, None
+        high = min(4.0 * high, most)
+
+
+def _likely(bracket: _Bracket, target: float) -> list[float]:
+    """Return radii around where the bound is likely to reach the target.
+
+    Short arcs are nearly straight; longer ones are mostly concave and lie above their chord.
+    """
+    (low, below), (high, above) = bracket
+    width = high - low
+    middle = 0.5
+    if math.isfinite(below) and above != below:
+        middle = min(max((target - below) / (above - below), 0.0), 1.0)
+    room = max(0.03, 0.45 * RADIUS_ACCURACY * max(1.0, low) / width)
+    spots = [part for part in (middle - 5.0 * room, middle - room, middle + room) if 0.0 < part < 1.0]
+    return [low + part * width for part in spots] or [low + 0.5 * width]
 
 
 def _never(question: Solver | MetricStatements, threshold: object, least: float) -> ThresholdError:

@@ -18,13 +18,13 @@ from fairbound.errors import InputError, argument, given
 from fairbound.problem.asked import Asked, completed
 from fairbound.problem.condition import Condition
 from fairbound.problem.divergences import HELLINGER, Divergence, find_divergence
-from fairbound.problem.metrics import Chosen, choose, value_on_data
+from fairbound.problem.metrics import Chosen, choose
 from fairbound.problem.validate import not_a_population, refuse_confidence, validate
 from fairbound.sampling.region import LEAST_ERROR, read_confidence
 from fairbound.solve.answer import Answer
 from fairbound.solve.comparing import compare
 from fairbound.solve.proof import written
-from fairbound.solve.solver import Solver, pose
+from fairbound.solve.solver import Solver, answers_together, pose
 
 #: Pairs of no more groups than these are solved one by one.
 FEW_GROUPS = 4
@@ -89,14 +89,14 @@ class MetricStatements:
     def _settled(self, rhos: Floats) -> list[Settled] | None:
         return settle(self.parts[0], self.chosen.objectives, rhos) if self.shared else None
 
-    def answers(self, rhos: Floats, target: float | None = None) -> list[tuple[Answer, ...]]:
+    def answers(self, rhos: Floats) -> list[tuple[Answer, ...]]:
         """Solve for feasible radii: the objectives of one kind together.
 
         Only the worst one counts, so later kinds need no bounds below what earlier ones attain. Rare labels come first:
         what is taken over few rows is moved most easily.
         """
         if self.divergence is not HELLINGER:
-            return self._one_by_one(rhos, target)
+            return [tuple(found) for found in answers_together(self.parts, rhos)]
         found: dict[int, list[Answer]] = {}
         incumbent = np.full(len(rhos), -np.inf)
         kinds = list(dict.fromkeys(part.objective.label if part.objective else None for part in self.parts))
@@ -112,16 +112,6 @@ class MetricStatements:
                 found[n] = answers
                 if not self.lower:
                     incumbent = np.maximum(incumbent, [answer.witness.loss for answer in answers])
-        return [tuple(found[n][index] for n in range(len(self.parts))) for index in range(len(rhos))]
-
-    def _one_by_one(self, rhos: Floats, target: float | None) -> list[tuple[Answer, ...]]:
-        """Solve one objective after the other, the likely worst first: the others need not be bounded as closely."""
-        found: dict[int, list[Answer]] = {}
-        incumbent = np.full(len(rhos), -np.inf)
-        on_data = [value_on_data(part.population, part.objective) for part in self.parts if part.objective]
-        for n in np.argsort(-np.array(on_data), kind="stable").tolist():
-            found[n] = self.parts[n].answers(rhos, target, incumbent)
-            incumbent = np.maximum(incumbent, [answer.witness.loss for answer in found[n]])
         return [tuple(found[n][index] for n in range(len(self.parts))) for index in range(len(rhos))]
 
     def certificates(self, rhos: Floats) -> list[Certificate]:
@@ -149,12 +139,12 @@ class MetricStatements:
             for rho, answer in zip(rhos.tolist(), self.answers(rhos), strict=True)
         ]
 
-    def bounds(self, rhos: Floats, target: float | None = None) -> Floats:
-        """Return what is proved at feasible radii, some of it only as closely as a target needs."""
+    def bounds(self, rhos: Floats) -> Floats:
+        """Return what is proved at feasible radii."""
         settled = self._settled(rhos)
         if settled is not None:
             return np.array([one.bound for one in settled])
-        bounds = np.array([[one.bound for one in answer] for answer in self.answers(rhos, target)])
+        bounds = np.array([[one.bound for one in answer] for answer in self.answers(rhos)])
         return bounds.min(axis=1) if self.lower else bounds.max(axis=1)
 
 

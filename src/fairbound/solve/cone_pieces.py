@@ -32,8 +32,9 @@ from fairbound.solve.conditioning import Given
 from fairbound.solve.conic_program import ConicProgram, Entry, alike
 from fairbound.solve.problem import Problem
 
-#: Cells with more losses than these are merged into so many: any multipliers are valid.
-MOST_ATOMS = 64
+#: Cells with more losses than these are merged into so many, where little is missing and where much is: any multipliers
+#: are valid.
+MOST_ATOMS, FEW_ATOMS = 64, 12
 
 #: Limits that keep programs bounded on hopeless pieces, in units of the largest ceiling.
 PULL = 100.0
@@ -106,10 +107,12 @@ class ConePieces:
     divergence: Divergence
     given: Given | None = None
 
+    most_atoms: int = MOST_ATOMS
+
     @cached_property
     def _atoms(self) -> tuple[tuple[Integers, Integers], Floats, Floats]:
         """Cell (group and label), probability and loss of every atom, merged where there are many."""
-        atoms = merged(self.problem.upper, MOST_ATOMS)
+        atoms = merged(self.problem.upper, self.most_atoms)
         s, y, a = np.nonzero(atoms.probability > 0)
         return (s, y), atoms.probability[s, y, a], atoms.loss[s, y, a] / self.problem.scale
 

@@ -1,53 +1,51 @@
-"""Branch and bound over the shares of the smaller side for a divergence other than Hellinger's.
+"""Branch and bound over the shares of one side for a divergence other than Hellinger's.
 
-For these divergences the value at fixed label shares is not known to be concave in them, so the simplex of shares is
-cut into pieces under general shifting too, each with its own multipliers (docs/theory.md, "Pieces"). The search may
-stop at any time: the largest bound of the leaves is valid.
+For these divergences the value at fixed shares is not known to be concave in them, so the simplex of shares is
+cut into pieces under general shifting too, each with its own multipliers (docs/theory.md, "Pieces"). What a metric is
+made of is searched together: only the worst of its statements counts, so the worst piece of all is cut next. The search
+may stop at any time: the largest bound of the leaves is valid.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
-from fairbound.problem.divergences import TOTAL_VARIATION, Divergence
+from fairbound.problem.divergences import Divergence
 from fairbound.solve.answer import Answer
-from fairbound.solve.cone_pieces import MOST_ATOMS, ConeMultipliers, ConePieces
-from fairbound.solve.conjugate_bounds import moving_bound, single_bound
+from fairbound.solve.cone_pieces import FEW_ATOMS
+from fairbound.solve.conjugate_bounds import single_bound
 from fairbound.solve.divergence_witness import Attaining
 from fairbound.solve.nearest import NearestFair
 from fairbound.solve.problem import Problem
-from fairbound.solve.proof import Axis, Cut, TiltedProof
-from fairbound.solve.tree import Forest, Pieces
+from fairbound.solve.proof import Axis, TiltedProof
+from fairbound.solve.tree import Forest
+from fairbound.solve.ways import FIRST_CAP, LAST_CAP, SHIFTS, Proved, Way
 from fairbound.solve.witness import Witness
 from fairbound.solve.worst_within_cells import Ground, single_multipliers
-
-#: By number of labels (4 or more are alike): how often the root is halved at the start.
-FIRST_CUT = {2: 2, 3: 2, 4: 3}
 
 #: A piece with no edge longer than this (in barycentric coordinates) is not cut any more.
 SMALLEST_EDGE = 2.0**-30
 
-#: Pieces are evaluated in batches of at most this many terms.
-BATCH = 2_000_000
+#: A search is given up that has hardly come closer in so many rounds (for each dimension): in one all pieces are cut
+#: that keep the gap open.
+PATIENCE = 10
 
-#: A search is given up that has hardly come closer in so many rounds (for each dimension).
-PATIENCE = 5
+#: Of the pieces that keep a gap open those are cut whose bound lies in this upper part of it, and so many at most.
+UPPER, MOST_CUT = 0.5, 8
 
-#: The limit on lam, in units of the largest ceiling, at first and at most.
-FIRST_CAP = 100.0
-LAST_CAP = 1e6
+#: Programs of few atoms, for each piece of the budget, that a search may take.
+MOST_WORK = 4.0
 
-#: How often a piece is solved at most, with ever higher limits.
-MOST_TRIALS = 5
+#: While a gap is larger than this, in units of the largest ceiling, programs have few atoms.
+ROUGH = 2e-3
 
-#: Multipliers are raised by so much, in units of the largest ceiling, until they are feasible.
-SHIFTS = np.array([0.0, 1e-14, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5])
-
+#: A group with less than this share counts as emptied where a worst case is looked for.
+EMPTIED = 1e-6
 
 #: About how long a search may take if nothing is said, and what a leaf costs: its programs, and the cones in them.
 SECONDS = 5.0
@@ -59,257 +57,233 @@ def usual_budget(problem: Problem) -> int:
     """Return a number of pieces that takes seconds at most."""
     smaller = min(problem.groups.size, problem.labels.size)
     cells = problem.groups.size * problem.labels.size
-    cones = smaller * cells * min(problem.upper.places, MOST_ATOMS)
+    cones = smaller * cells * min(problem.upper.places, FEW_ATOMS)
     return int(np.clip(SECONDS / (PER_LEAF + PER_CONE * cones), 8, 1000))
 
 
+#: What the pieces carry: multipliers, and the number of the way that they belong to.
+MULTIPLIERS = ("w", "centre", "omega", "lam", "way")
+
+
 @dataclass(frozen=True)
-class DivergenceSearch:
-    """The search over label shares for one problem; ``tol`` is the gap aimed at, ``budget`` pieces per radius."""
+class Statement:
+    """What is to be bounded, with the searched shares as labels.
 
-    problem: Problem
-    divergence: Divergence
+    Attributes
+    ----------
+    ways
+        How it may be proved: the direct one first, the one that always proves something last.
+    nearest
+        The nearest distribution in question.
+    attaining
+        Builds worst cases.
+    spots
+        Shares (of both sides) at which one is looked for before anything is solved.
+    axis
+        Which shares are searched.
+    top
+        No bound has to be larger.
+    """
+
+    ways: tuple[Way, ...]
     nearest: NearestFair
+    attaining: Attaining
+    spots: tuple[tuple[Floats, Floats], ...]
+    axis: Axis
+    top: float = np.inf
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The values as they are."""
+        return self.ways[0].problem
+
+    def way_at(self, spot: Floats) -> Way:
+        """Return the way that is exact at some shares: relaxed where they are next to none."""
+        emptied = [way for way in self.ways if way.emptied and (spot[list(way.emptied)] < EMPTIED).all()]
+        return max(emptied, key=lambda way: len(way.emptied), default=self.ways[0])
+
+
+@dataclass(eq=False)
+class Search:
+    """The search for one statement at one radius: pieces, what is proved of them, and what was found."""
+
+    statement: Statement
+    rho: float
     tol: float
-    budget: int
+    forest: Forest = field(init=False)
+    witness: Witness = field(init=False)
+    fresh: Integers = field(init=False)
+    round: float = 0.0
+    work: float = 0.0
+    gaps: dict[float, float] = field(default_factory=dict)
 
-    @cached_property
-    def _attaining(self) -> Attaining:
-        return Attaining(self.problem, self.divergence, self.nearest)
+    def __post_init__(self) -> None:
+        """Begin with what is attained near the nearest distribution, and with the largest value there is."""
+        one, problem = self.statement, self.statement.problem
+        s, c = problem.groups.size, problem.labels.size
+        self.forest = Forest(1, c, dict(zip(MULTIPLIERS, ((s, c), (c,), (c,), (), ()), strict=True)))
+        found = [one.attaining.witness(self.rho, *spot) for spot in one.spots]
+        self.witness = max(found, key=lambda witness: witness.loss)
+        self.fresh = np.arange(1)
+        self._start()
 
-    @cached_property
-    def _programs(self) -> ConePieces:
-        return ConePieces(self.problem, self.divergence)
+    @property
+    def bound(self) -> float:
+        """What is proved."""
+        return min(float(self.forest.pieces.bound.max()), self.statement.top)
 
-    def run(
-        self, rhos: Floats, axis: Axis, target: float | None = None, known: Floats | float = -np.inf
-    ) -> list[Answer]:
-        """Search the radii one after the other; with a target only until it is plain on which side of it they are.
+    @property
+    def _cap(self) -> float:
+        """How steep the value may be in rho where it matters; more only serves to discard infeasible pieces."""
+        return float(np.clip(10.0 / max(self.rho - self.statement.nearest.distance, 1e-9), FIRST_CAP, LAST_CAP))
 
-        Bounds need not come close to less than ``known``: values that are attained elsewhere.
-        """
-        each = np.broadcast_to(known, len(rhos))
-        return [self._search(float(rho), axis, target, float(goal)) for rho, goal in zip(rhos, each, strict=True)]
-
-    def free(self, rhos: Floats) -> list[Answer]:
-        """Solve without equal base rates: one pair of multipliers, no search."""
-        return [self._without_equal_rates(float(rho)) for rho in rhos]
-
-    def _search(self, rho: float, axis: Axis, target: float | None, known: float) -> Answer:
-        problem, size = self.problem, self.problem.labels.size
-        s, c = problem.groups.size, size
-        forest = Forest(1, size, {"w": (s, c), "centre": (c,), "omega": (c,), "lam": (), "relaxed": (2,)})
-        first = min(FIRST_CUT[min(size, 4)], int(np.log2(self.budget)))
-        forest.cut(np.array([first]))
-        fresh = np.arange(len(forest.pieces))
-        witness = self._first_witness(rho)
-        self._start(forest, rho)
-        fresh = fresh[forest.pieces.bound > max(witness.loss, known) + 0.9 * self.tol]
-        gaps: list[float] = []
-        while len(fresh):
-            self._solve(forest, fresh, rho, max(witness.loss, known))
-            witness = self._improved(forest, rho, witness, known)
-            goal = max(witness.loss, known)
-            bound = float(forest.pieces.bound.max())
-            if target is not None and (bound <= target or witness.loss > target):
-                break
-            gaps.append(bound - goal)
-            patience = PATIENCE * (size - 1)
-            if len(gaps) > patience and gaps[-1] > 0.9 * gaps[-1 - patience]:
-                break  # close to the nearest distribution multipliers grow beyond what a solver finds
-            fresh = forest.cut(self._cuts(forest, goal))
-        tree = next(iter(forest.trees()))
-        proof = self._proof(axis, tree, self._words(tree[1]))
-        return Answer(float(forest.pieces.bound.max()), witness, proof)
-
-    def _proof(self, axis: Axis, tree: tuple[tuple[Cut | None, ...], Pieces], relaxed: Sequence[str]) -> TiltedProof:
-        """Write a tree down, with groups before labels; ``relaxed`` leaves have multipliers of their own claim."""
-        splits, leaves = tree
-        w, centre, omega, lam = (leaves.multipliers[name] for name in ("w", "centre", "omega", "lam"))
-        w = w - np.where(np.array(relaxed) == "both", leaves.bound.max(), 0.0)[:, None, None]
-        first, second = (np.zeros((len(lam), side.multipliers)) for side in (self.problem.groups, self.problem.labels))
-        if axis == "group":
-            w, first, second = w.swapaxes(1, 2), second, first
-        multipliers = w, centre, np.zeros_like(centre), omega, lam, first, second
-        return TiltedProof(axis, self.problem.labels.floors, splits, *multipliers, tuple(relaxed))
-
-    def _words(self, leaves: Pieces) -> list[str]:
-        """Say which means of the leaves are relaxed: of expected losses there are none."""
-        return ["none"] * len(leaves)
-
-    def _first_witness(self, rho: float) -> Witness:
-        return self._attaining.witness(rho, self.nearest.group_mass, self.nearest.label_mass)
-
-    def _start(self, forest: Forest, rho: float) -> None:
-        """Give all pieces the multipliers of a ball that holds everything: the largest loss there is."""
-        problem, pieces = self.problem, forest.pieces
+    def _start(self) -> None:
+        """Give the root the multipliers of a ball that holds everything: the largest value there is."""
+        last, pieces = len(self.statement.ways) - 1, self.forest.pieces
+        way = self.statement.ways[last]
+        problem = way.problem
         seen = np.where(problem.upper.probability > 0, problem.upper.loss, 0.0).max()
-        top = float(problem.ceiling.max() if self.divergence.escapes else seen)
+        top = float(problem.ceiling.max() if way.divergence.escapes else seen)
         least = 1e-3 * self.tol
-        pieces.multipliers["w"][:] = top + least
-        pieces.multipliers["centre"][:] = 1.0 / problem.labels.size
-        pieces.multipliers["lam"][:] = 0.01 * least / (1.0 + rho)
-        multipliers = (
-            pieces.multipliers["w"],
-            pieces.multipliers["centre"],
-            pieces.multipliers["omega"],
-            pieces.multipliers["lam"],
-        )
-        pieces.bound[:] = self._bounds(rho, self._shares(pieces.corners), multipliers)
+        pieces.multipliers["w"][:], pieces.multipliers["centre"][:] = top + least, 1.0 / problem.labels.size
+        pieces.multipliers["lam"][:], pieces.multipliers["way"][:] = 0.01 * least / (1.0 + self.rho), last
+        w, centre, omega, lam, _ = (pieces.multipliers[name] for name in MULTIPLIERS)
+        pieces.bound[:] = way.bounds(self.rho, self._shares(pieces.corners), (w, centre, omega, lam))
 
     def _shares(self, corners: Floats) -> Floats:
-        return self.problem.labels.floors + self.problem.labels.spread * corners
+        labels = self.statement.problem.labels
+        return labels.floors + labels.spread * corners
 
-    def _cap(self, rho: float) -> float:
-        """How steep the value may be in rho where it matters; more only serves to discard infeasible pieces."""
-        return float(np.clip(10.0 / max(rho - self.nearest.distance, 1e-9), FIRST_CAP, LAST_CAP))
-
-    def _program(
-        self, rho: float, vertices: Floats, cutoff: float
-    ) -> tuple[ConeMultipliers, tuple[float, Floats, float]]:
-        """Solve one piece with a limit on lam that is raised only where it binds: solvers like small numbers.
-
-        A solver that gave up may do better with another limit.
-        """
-        cap, most, scale = FIRST_CAP, self._cap(rho), self.problem.scale
-        found: tuple[ConeMultipliers, tuple[float, Floats, float]] | None = None
-        for trial in range(MOST_TRIALS):
-            best = self._programs.solve(rho, vertices, cap)
-            proved = self._mended(rho, vertices, best)
-            if found is None or proved[0] < found[1][0]:
-                found = best, proved
-            binding = best.lam >= 0.5 * cap * scale and cap < most
-            if proved[0] <= cutoff or not (binding or (trial == 0 and not best.solved)):
-                break
-            cap = max(min(30.0 * cap, most), 2.0 * cap)
-        return found or (best, proved)
-
-    def _solve(self, forest: Forest, left: Integers, rho: float, goal: float) -> None:
-        """Find the bound of new pieces: from the parent's multipliers where they do, else from the best ones."""
-        pieces = forest.pieces
-        cutoff = goal + 0.8 * self.tol
-        multipliers = tuple(
-            part[left]
-            for part in (
-                pieces.multipliers["w"],
-                pieces.multipliers["centre"],
-                pieces.multipliers["omega"],
-                pieces.multipliers["lam"],
-            )
-        )
-        bound = self._bounds(rho, self._shares(pieces.corners[left]), multipliers)
-        pieces.bound[left] = np.minimum(bound, pieces.bound[left])
-        for index in left[pieces.bound[left] > cutoff]:
+    def step(self, goal: float, budget: int) -> bool:
+        """Solve new pieces and look for worse cases; then cut the worst. Return whether anything is left to do."""
+        goal = max(goal, self.witness.loss)
+        pieces, cutoff = self.forest.pieces, goal + 0.8 * self.tol
+        rough = self.bound > goal + ROUGH * self.statement.problem.scale
+        for index in self.fresh[pieces.bound[self.fresh] > cutoff]:
             vertices = self._shares(pieces.corners[index])
-            best, (proved, w, lam) = self._program(rho, vertices, cutoff)
-            pieces.guess[index] = best.label_share
-            if proved < pieces.bound[index]:
-                pieces.bound[index] = proved
-                (
-                    pieces.multipliers["w"][index],
-                    pieces.multipliers["centre"][index],
-                    pieces.multipliers["omega"][index],
-                ) = w, best.centre, best.omega
-                pieces.multipliers["lam"][index] = lam
+            for number, way in enumerate(self.statement.ways):
+                if not way.open_to(vertices):
+                    continue
+                found = way.prove(self.rho, vertices, cutoff, self._cap, rough=rough)
+                self.work += found.work
+                if number == 0 or found.bound < pieces.bound[index]:
+                    pieces.guess[index] = found.label_share
+                self._keep(int(index), number, found)
+                if found.bound <= cutoff:
+                    break
+        self._improve(goal)
+        goal = max(goal, self.witness.loss)
+        gap = float(pieces.bound.max()) - goal
+        self.gaps[self.round] = gap
+        before = self.round - PATIENCE * (pieces.corners.shape[1] - 1)
+        if gap > 0.9 * min((old for when, old in self.gaps.items() if when <= before), default=np.inf):
+            return False  # close to the nearest distribution multipliers grow beyond what a solver finds
+        cuts = self._cuts(goal, budget)
+        self.round += cuts.sum() / max(1, (pieces.bound > goal + 0.9 * self.tol).sum())
+        self.fresh = self.forest.cut(cuts)
+        return len(self.fresh) > 0
 
-    def _bounds(
-        self,
-        rho: float,
-        vertices: Floats,
-        multipliers: tuple[Floats, ...],
-        counted: tuple[Floats, Floats] | None = None,
-    ) -> Floats:
-        """Evaluate bounds in batches; ``counted`` as in :func:`fairbound.solve.conjugate_bounds.moving_bound`."""
-        chunk = max(1, BATCH // (self.problem.upper.probability.size * vertices.shape[1]))
-        parts = []
-        for start in range(0, len(vertices), chunk):
-            part = slice(start, start + chunk)
-            w, centre, omega, lam = (m[part] for m in multipliers)
-            radii = np.full(len(lam), rho)
-            rest = None if counted is None else (counted[0][part], counted[1][part])
-            parts.append(
-                moving_bound(self.problem, self.divergence, radii, vertices[part], (w, centre, omega, lam), rest)
-            )
-        return np.concatenate(parts)
+    def _keep(self, index: int, number: int, found: Proved) -> None:
+        parts = found.w, found.centre, found.omega, np.array(found.lam), np.array(float(number))
+        many = {name: part[None] for name, part in zip(MULTIPLIERS, parts, strict=True)}
+        self.forest.pieces.keep(np.array([index]), np.array([found.bound]), many)
 
-    def _mended(self, rho: float, vertices: Floats, best: ConeMultipliers) -> tuple[float, Floats, float]:
-        """Return the bound that multipliers prove once they are raised enough to be feasible.
-
-        A solver's multipliers may miss the ceilings a little, or be a little too low for very steep conjugates;
-        raising all of them alike costs what they are raised by.
-        """
-        if not (np.isfinite(best.w).all() and np.isfinite(best.lam) and np.isfinite(best.omega).all()):
-            return np.inf, best.w, best.lam
-        scale = self.problem.scale
-        lam = max(best.lam, 1e-12 * scale)
-        shifts = SHIFTS * max(scale, lam, float(np.abs(best.w).max()))
-        if self.divergence is TOTAL_VARIATION:
-            tilt = (vertices - best.centre) @ best.w.T
-            eta = best.w - tilt[..., None]
-            missing = max(0.0, float((self.problem.ceiling - lam - eta).max()))
-            shifts = missing + shifts[:4]
-        elif lam > 1e-4 * scale:
-            shifts = shifts[:1]
-        count = len(shifts)
-        w = best.w + shifts[:, None, None]
-        many = (np.repeat(part[None], count, axis=0) for part in (best.centre, best.omega))
-        bound = self._bounds(rho, np.repeat(vertices[None], count, axis=0), (w, *many, np.full(count, lam)))
-        winner = int(bound.argmin())
-        return float(bound[winner]), w[winner], lam
-
-    def _improved(self, forest: Forest, rho: float, witness: Witness, known: float) -> Witness:
+    def _improve(self, goal: float) -> None:
         """Look for a better attained value at the shares that the most promising piece suggests."""
-        pieces = forest.pieces
+        pieces, one = self.forest.pieces, self.statement
         worst = int(pieces.bound.argmax())
-        if pieces.bound[worst] <= max(witness.loss, known) + 0.1 * self.tol:
-            return witness
-        labels = self.problem.labels
+        if pieces.bound[worst] <= goal + 0.1 * self.tol:
+            return
+        labels = one.problem.labels
         share, corners = labels.inside(pieces.guess[worst]), self._shares(pieces.corners[worst])
         edge = labels.inside(corners[np.abs(corners - share).sum(axis=1).argmin()])  # the worst case is often a corner
-        for spot in (self._attaining.label_share(rho, share), edge, *self._possible_spot(forest, rho, worst)):
-            k = self._group_share(rho, spot)
-            if not (np.isfinite(k).all() and np.maximum(k, 0.0).any()):
-                continue
-            found = self._attaining.witness(rho, k, spot)
-            if found.loss > witness.loss:
-                witness = found
-        return witness
+        for spot in (one.attaining.label_share(self.rho, share), edge, *self._possible_spot(worst)):
+            k = one.way_at(spot).shares(self.rho, spot, self._cap)
+            if np.isfinite(k).all() and np.maximum(k, 0.0).any():
+                found = one.attaining.witness(self.rho, k, spot)
+                self.witness = max(self.witness, found, key=lambda witness: witness.loss)
 
-    def _group_share(self, rho: float, spot: Floats) -> Floats:
-        """Return the group shares of a worst case with these label shares, as the solver has them."""
-        return self._program(rho, spot[None], -np.inf)[0].group_share
-
-    def _possible_spot(self, forest: Forest, rho: float, worst: int) -> list[Floats]:
+    def _possible_spot(self, worst: int) -> list[Floats]:
         """Return the guess of the most promising piece in which some Q lies in the ball, unless it is the worst one.
 
         The worst case is often at the edge of what is possible, and the way from beyond it to the nearest distribution
         may lead through shares that no Q in the ball has.
         """
-        pieces = forest.pieces
+        pieces, one = self.forest.pieces, self.statement
         order = np.argsort(-pieces.bound, kind="stable")
-        spots = self.problem.labels.inside(pieces.guess[order])
-        fits = np.flatnonzero(self._attaining.possible(rho, spots))
+        spots = one.problem.labels.inside(pieces.guess[order])
+        fits = np.flatnonzero(one.attaining.possible(self.rho, spots))
         return [spots[fits[0]]] if len(fits) and order[fits[0]] != worst else []
 
-    def _cuts(self, forest: Forest, goal: float) -> Integers:
+    def _cuts(self, goal: float, budget: int) -> Integers:
         """Halve the pieces that keep the gap open, the worst first, within the budget."""
-        pieces = forest.pieces
-        wanting = np.flatnonzero(pieces.bound > goal + 0.9 * self.tol)
+        pieces = self.forest.pieces
+        least = goal + max(0.9 * self.tol, UPPER * (float(pieces.bound.max()) - goal))
+        wanting = np.flatnonzero(pieces.bound > least)
         wanting = wanting[np.ptp(pieces.corners[wanting], axis=1).max(axis=1) > SMALLEST_EDGE]
         wanting = wanting[np.argsort(-pieces.bound[wanting], kind="stable")]
         cuts = np.zeros(len(pieces), dtype=np.int64)
-        cuts[wanting[: max(0, self.budget - len(pieces))]] = 1
+        cuts[wanting[: min(MOST_CUT, max(0, budget - len(pieces)))]] = 1
         return cuts
 
-    def _without_equal_rates(self, rho: float) -> Answer:
-        """Bound the loss over the whole ball from the multipliers of its worst distribution."""
-        eta, lam = single_multipliers(self.divergence, Ground.of(self.problem, self.divergence, upper=True), rho)
-        tried = (eta[:, None] + self.problem.scale * SHIFTS).reshape(-1)
-        steep = np.repeat(lam, len(SHIFTS))
-        bound = single_bound(self.problem, self.divergence, np.full(len(steep), rho), tried, steep)
-        best = int(bound.argmin())
-        proof = single_leaf(self.problem, float(tried[best]), float(steep[best]), relaxed=False)
-        return Answer(float(bound[best]), self._attaining.free_witness(rho), proof)
+    def answer(self, claim: float) -> Answer:
+        """Write down what was found, with groups before labels, as the proof of a claim."""
+        one = self.statement
+        splits, leaves = next(iter(self.forest.trees()))
+        w, centre, omega, lam, way = (leaves.multipliers[name] for name in MULTIPLIERS)
+        ways = [one.ways[number] for number in way.astype(np.int64)]
+        # what is relaxed altogether was solved as an expected value; in documents the claim is taken off it
+        relaxed = np.array([way.relaxed == "both" for way in ways])
+        w = w - np.where(relaxed, claim, 0.0)[:, None, None]
+        first, second = (np.zeros((len(lam), side.multipliers)) for side in (one.problem.groups, one.problem.labels))
+        witness = self.witness
+        if one.axis == "group":
+            w, first, second, witness = w.swapaxes(1, 2), second, first, witness.transposed
+        multipliers = w, centre, np.zeros_like(centre), omega, lam, first, second
+        floors = one.problem.labels.floors
+        proof = TiltedProof(one.axis, floors, splits, *multipliers, tuple(way.relaxed for way in ways))
+        return Answer(self.bound, witness, proof)
+
+
+def search(
+    statements: Sequence[Statement],
+    rho: float,
+    tol: float,
+    budget: int,
+    target: float | None = None,
+) -> list[Answer]:
+    """Search some statements at a radius until the worst of them is close to what is attained by any.
+
+    With a target, which they then claim, only until it is plain on which side of it they are. ``budget`` pieces are
+    used altogether, besides the root of each statement.
+    """
+    searches = [Search(one, rho, tol) for one in statements]
+    left = list(searches)
+    while left:
+        goal = max(one.witness.loss for one in searches)
+        bound = max(one.bound for one in searches)
+        if target is not None and (bound <= target or goal > target):
+            break
+        worst = max(left, key=lambda one: one.bound)
+        if worst.bound <= goal + 0.9 * tol:
+            break
+        spare = budget - sum(len(one.forest.pieces) - 1 for one in searches)
+        if sum(one.work for one in searches) > MOST_WORK * budget + len(searches):
+            spare = 0
+        if not worst.step(goal, len(worst.forest.pieces) + spare - 1):
+            left.remove(worst)
+    return [one.answer(one.bound if target is None else target) for one in searches]
+
+
+def free_answer(problem: Problem, divergence: Divergence, attaining: Attaining, rho: float) -> Answer:
+    """Bound the loss over the whole ball, whatever the base rates, from the multipliers of its worst distribution."""
+    eta, lam = single_multipliers(divergence, Ground.of(problem, divergence, upper=True), rho)
+    tried = (eta[:, None] + problem.scale * SHIFTS).reshape(-1)
+    steep = np.repeat(lam, len(SHIFTS))
+    bound = single_bound(problem, divergence, np.full(len(steep), rho), tried, steep)
+    best = int(bound.argmin())
+    proof = single_leaf(problem, float(tried[best]), float(steep[best]), relaxed=False)
+    return Answer(float(bound[best]), attaining.free_witness(rho), proof)
 
 
 def single_leaf(problem: Problem, eta: float, lam: float, *, relaxed: bool) -> TiltedProof:

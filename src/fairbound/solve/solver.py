@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -18,9 +18,9 @@ from fairbound.solve.answer import Answer
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.comparing import Compared, compare
 from fairbound.solve.contradictions import refuse_contradictions
-from fairbound.solve.divergence_search import DivergenceSearch, usual_budget
+from fairbound.solve.divergence_answers import Losses, Means, divergence_answers
+from fairbound.solve.divergence_search import usual_budget
 from fairbound.solve.loss import loss_answers
-from fairbound.solve.mean_answers import DivergenceMeans
 from fairbound.solve.nearest import NearestFair, nearest_in, nearest_shares
 from fairbound.solve.nearest_product import nearest_product, with_every_share
 from fairbound.solve.orientation import oriented_surrogate
@@ -101,9 +101,9 @@ class Solver:
         """The largest loss there is."""
         return float(self.problem.ceiling.max())
 
-    def bounds(self, rhos: Floats, target: float | None = None) -> Floats:
-        """Return what is proved at feasible radii, some of it only as closely as a target needs."""
-        return np.array([answer.bound for answer in self.answers(rhos, target)])
+    def bounds(self, rhos: Floats) -> Floats:
+        """Return what is proved at feasible radii."""
+        return np.array([answer.bound for answer in self.answers(rhos)])
 
     @property
     def distance(self) -> float:
@@ -136,37 +136,22 @@ class Solver:
         rates = allowed_rates(self.problem, self.question.condition)
         return Compared(known, objective, self.problem, self.nearest, self.question.shift, self.question.support, rates)
 
-    @cached_property
-    def _means(self) -> DivergenceMeans:
-        """The objective under a divergence other than Hellinger's."""
-        near = self.nearest
-        return DivergenceMeans(
-            self.compared, self.question.divergence, near, self._axis, self.question.tol, self.budget
-        )
+    @property
+    def in_other_ball(self) -> Losses | Means:
+        """The question under a divergence other than Hellinger's."""
+        if self.question.objective is None:
+            return Losses(self.problem, self.question.divergence, self.nearest, self._axis)
+        return Means(self.compared, self.question.divergence, self.nearest, self._axis)
 
-    def answers(self, rhos: Floats, target: float | None = None, known: Floats | float = -np.inf) -> list[Answer]:
-        """Solve for feasible radii; some searches stop as soon as it is plain whether the bound keeps a target.
-
-        Or once it is close to what is ``known`` to be attained elsewhere.
-        """
+    def answers(self, rhos: Floats) -> list[Answer]:
+        """Solve for feasible radii."""
         rhos = self.radii(rhos)
-        if self.question.objective is not None and self.question.divergence is not HELLINGER:
-            means = self._means
-            return means.answers(rhos, target, known) if self.question.condition.fair else means.free_answers(rhos)
+        if self.question.divergence is not HELLINGER:
+            return [found for (found,) in answers_together([self], rhos)]
         if self.question.objective is not None:
             return compare([self.compared], [rhos], self.question.tol, self.budget)[0]
-        problem, nearest, axis = self.problem, self.nearest, self._axis
-        rates = allowed_rates(problem, self.question.condition)
-        if self.question.divergence is HELLINGER:
-            found = loss_answers(problem, rates, nearest, rhos, axis, self.question.tol, self.budget)
-        else:
-            turned = axis == "group" and self.question.condition.fair
-            if turned:
-                problem, nearest = problem.transposed, nearest.transposed
-            search = DivergenceSearch(problem, self.question.divergence, nearest, self.question.tol, self.budget)
-            found = search.run(rhos, axis, target) if self.question.condition.fair else search.free(rhos)
-            if turned:
-                found = [replace(a, witness=a.witness.transposed) for a in found]
+        problem, rates = self.problem, allowed_rates(self.problem, self.question.condition)
+        found = loss_answers(problem, rates, self.nearest, rhos, self._axis, self.question.tol, self.budget)
         top = float(problem.ceiling.max())
         return [replace(a, bound=min(a.bound, top)) for a in found]
 
@@ -176,6 +161,13 @@ class Solver:
         if asked is None or not asked.ratio:
             return answer.witness.loss
         return attained_ratio(self.compared.problem(), answer.witness, asked.pair)
+
+
+def answers_together(solvers: Sequence[Solver], rhos: Floats) -> list[list[Answer]]:
+    """Solve questions of one ball under a divergence other than Hellinger's, of which only the worst counts."""
+    first, asked = solvers[0], [solver.in_other_ball for solver in solvers]
+    fair, tol = first.question.condition.fair, first.question.tol
+    return [divergence_answers(asked, rho, tol, first.budget, fair=fair) for rho in rhos.tolist()]
 
 
 def pose(question: Question) -> Solver:

@@ -51,11 +51,12 @@ class Ground:
         """All cells as one: without equal base rates they do not matter."""
         flat = (1, 1, self.probability.size)
         top = np.where(self.unseen, self.ceiling, -np.inf).max()
+        held = np.where(self.probability > 0, self.loss, -np.inf).max()
         return Ground(
             self.probability.reshape(flat),
             self.loss.reshape(flat),
             np.full((1, 1), top),
-            np.full((1, 1), bool(self.unseen.any())),
+            np.full((1, 1), top >= held),  # else what is added sits on an atom
         )
 
     @property
