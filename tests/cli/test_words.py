@@ -29,6 +29,7 @@ OUR_OWN = {
     "--dataset-version",
     "--meaning",
     "--note",
+    "--outcomes",
 }
 
 
