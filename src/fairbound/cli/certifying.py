@@ -54,7 +54,7 @@ from fairbound.cli.results import (
 from fairbound.cli.words import LEAST, MOST, QUESTION
 from fairbound.data.population import Population
 from fairbound.errors import DataWarning, InfeasibleError, InputError, SmallCellWarning, ThresholdError
-from fairbound.integrations.pipelines import STEP_SUMMARY, annotations, junit, write_step_summary
+from fairbound.integrations.pipelines import STEP_SUMMARY, github_annotations, junit, write_step_summary
 from fairbound.integrations.summary import Summary
 from fairbound.problem.condition import Condition
 from fairbound.problem.divergences import DIVERGENCES
@@ -197,9 +197,7 @@ def run_certify(arguments: argparse.Namespace) -> int:
         }
         say_text(as_json("certify", arguments.file, facts))
     elif arguments.format != "text":
-        summary = Summary.of(evidence)
-        written = {"markdown": summary.markdown, "junit": lambda: junit(summary), "line": lambda: summary.sentence}
-        say_text(written[arguments.format]())
+        say_text(_told(Summary.of(evidence), arguments.format))
     else:
         say(*population_lines(arguments.file, next(iter(evidence.curves[0]))))
         for curve in evidence:
@@ -217,10 +215,17 @@ def run_certify(arguments: argparse.Namespace) -> int:
     return status
 
 
+def _told(summary: Summary, form: str) -> str:
+    """Write the results as a pipeline wants them."""
+    if form == "junit":
+        return junit(summary)
+    return summary.markdown() if form == "markdown" else summary.sentence
+
+
 def _tell_pipeline(evidence: Evidence) -> None:
     """On GitHub, show the gates where people look."""
     if evidence.gates:
-        annotate(annotations(evidence))
+        annotate(github_annotations(evidence))
         try:
             write_step_summary(evidence)
         except OSError as error:

@@ -169,9 +169,7 @@ def _recounted(text: bytes, result: Verification, arguments: argparse.Namespace)
     return recount(read_document(text), arguments.data, options, arguments.parser)
 
 
-def _facts(
-    result: Verification, agreeing: list[str], differences: list[str], signed: Sequence[str] | None
-) -> str:
+def _facts(result: Verification, agreeing: list[str], differences: list[str], signed: Sequence[str] | None) -> str:
     return json.dumps(
         {
             "verdict": result.verdict.name.lower(),

@@ -1,8 +1,8 @@
 """Attestations: an in-toto statement about a model, its data and its certificate, in an envelope that is signed.
 
 The statement's subjects are files by their digests; its predicate says what the certificate claims. The envelope is
-DSSE's: the signature is over the bytes of the statement, so nothing is read before it holds. Keys are the user's own and
-files on this machine; no service is asked. Nothing here loads NumPy, so that checking stays light.
+DSSE's: the signature is over the bytes of the statement, so nothing is read before it holds. Keys are the user's own,
+and files on this machine; no service is asked. Nothing here loads NumPy, so that checking stays light.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairbound.errors import InputError, argument, given
 from fairbound.verify.document import Document, singles
@@ -24,12 +24,8 @@ from fairbound.verify.strict import MalformedError, parse
 from fairbound.verify.verdict import verify
 from fairbound.version import __version__
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-
-    PrivateKey = EllipticCurvePrivateKey | Ed25519PrivateKey
-    PublicKey = EllipticCurvePublicKey | Ed25519PublicKey
+#: A key of ``cryptography``, which is not imported before it is used.
+Key = Any
 
 #: What statement and envelope are, by the names of in-toto and DSSE; and what our predicate is.
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -208,7 +204,7 @@ def claimed(document: Document) -> list[dict[str, Any]]:
     ]
 
 
-def key_id(key: PublicKey) -> str:
+def key_id(key: Key) -> str:
     """Return the name of a public key: the digest of what it is in DER."""
     from cryptography.hazmat.primitives import serialization as form  # noqa: PLC0415 (only where something is signed)
 
@@ -239,7 +235,7 @@ def _subjects(statement: Any) -> Iterator[tuple[str, str]]:
         digest = subject.get("digest", {}) if isinstance(subject, dict) else {}
         wanted = digest.get("sha256") if isinstance(digest, dict) else None
         plain = isinstance(name, str) and name == Path(name).name and "\\" not in name and name.isprintable()
-        if not plain or name in seen or not isinstance(wanted, str):
+        if not isinstance(name, str) or not plain or name in seen or not isinstance(wanted, str):
             raise MalformedError("a subject of the statement has no name of a file of its own, or no SHA-256")
         seen.add(name)
         yield name, wanted
@@ -264,7 +260,7 @@ def _encoded(payload: bytes) -> bytes:
     return b"DSSEv1 %d %s %d %s" % (len(PAYLOAD), PAYLOAD.encode(), len(payload), payload)
 
 
-def _sign(key: PrivateKey, message: bytes) -> bytes:
+def _sign(key: Key, message: bytes) -> bytes:
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 (only where something is signed)
 
     if isinstance(key, ec.EllipticCurvePrivateKey):
@@ -272,7 +268,7 @@ def _sign(key: PrivateKey, message: bytes) -> bytes:
     return key.sign(message)
 
 
-def _holds(key: PublicKey, signature: bytes, message: bytes) -> bool:
+def _holds(key: Key, signature: bytes, message: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 (only where a signature is checked)
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 (likewise)
 
@@ -294,7 +290,7 @@ def _ecdsa(size: int) -> Any:
     return ec.ECDSA(hashes.SHA256() if size <= 256 else hashes.SHA384() if size <= 384 else hashes.SHA512())
 
 
-def _private(pem: bytes, password: bytes | None) -> PrivateKey:
+def _private(pem: bytes, password: bytes | None) -> Key:
     form = _serialization()
     try:
         key = form.load_pem_private_key(pem, password)
@@ -304,7 +300,7 @@ def _private(pem: bytes, password: bytes | None) -> PrivateKey:
     return _fitting(key)
 
 
-def _public(pem: bytes) -> PublicKey:
+def _public(pem: bytes) -> Key:
     form = _serialization()
     try:
         key = form.load_pem_public_key(pem)

@@ -34,7 +34,7 @@ def write_step_summary(source: Source | Summary, environment: Mapping[str, str] 
     return file
 
 
-def annotations(source: Source | Summary, environment: Mapping[str, str] = os.environ) -> list[str]:
+def github_annotations(source: Source | Summary, environment: Mapping[str, str] = os.environ) -> list[str]:
     """Return the commands that make GitHub show gates that are not passed; none elsewhere.
 
     A gate that failed is an error, one that rows do not settle a warning.
@@ -77,8 +77,9 @@ def junit(source: Source | Summary) -> str:
             kind = "error" if gate.outcome is Outcome.UNSETTLED else "failure"
             Xml.SubElement(case, kind, message=_plain(gate.explained), type=gate.outcome.name.lower())
         cases.append(case)
-    counts = {kind: str(sum(case.find(tag) is not None for case in cases)) for kind, tag in _KINDS}
-    suite = Xml.Element("testsuite", name="fairbound", tests=str(len(cases)), **counts)
+    suite = Xml.Element("testsuite", name="fairbound", tests=str(len(cases)))
+    for counted, tag in _KINDS:
+        suite.set(counted, str(sum(case.find(tag) is not None for case in cases)))
     suite.extend(cases)
     root = Xml.Element("testsuites")
     root.append(suite)

@@ -42,6 +42,8 @@ class Line:
         The bound, what a distribution attains that was found, and the value on the data.
     threshold, kept
         What the bound has to keep, and whether it does; None for nothing.
+    sampled
+        Whether the rows are a sample: then the attained value belongs to a larger ball than that around their source.
     """
 
     metric: str
@@ -56,6 +58,7 @@ class Line:
     on_data: float
     threshold: float | None = None
     kept: bool | None = None
+    sampled: bool = False
 
     @classmethod
     def of(cls, c: Certificate, threshold: float | None = None) -> Line:
@@ -73,6 +76,7 @@ class Line:
             on_data=c.on_data,
             threshold=threshold,
             kept=None if threshold is None else keeps([c], threshold),
+            sampled=c.confidence is not None,
         )
 
     @property
@@ -86,9 +90,10 @@ class Line:
         return self.metric if self.group is None else f"{self.metric}[{self.group}]"
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """The worst case within rho lies between bound and attained value, if the rows are all there is."""
-        return (self.bound, self.attained) if self.lower else (self.attained, self.bound)
+    def interval(self) -> tuple[float | None, float | None]:
+        """What the worst case within rho lies between; None for an end that is not known."""
+        attained = None if self.sampled else self.attained
+        return (self.bound, attained) if self.lower else (attained, self.bound)
 
     @property
     def texts(self) -> tuple[str, str]:
@@ -119,10 +124,11 @@ class Summary:
         if isinstance(source, str | bytes):
             document = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
             return cls(Evidence.from_json(document), document)
-        if not isinstance(source, Certificate | CertificateCurve | Evidence):
+        unchecked: object = source
+        if not isinstance(unchecked, Certificate | CertificateCurve | Evidence):
             message = (
                 f"{argument('source')} must be a certificate, a curve, answers to several questions or a document as "
-                f"to_json() writes it, not {type(source).__name__}"
+                f"to_json() writes it, not {type(unchecked).__name__}"
             )
             raise InputError(message)
         document = source.to_json().encode()

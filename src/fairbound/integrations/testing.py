@@ -51,10 +51,11 @@ def assert_certified(
     >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
     >>> assert_certified(population, rho=0.2, at_most=0.4)
     Certificate(bound=0.370205, attained=0.370205, rho=0.2, shift='general', status=TIGHT)
-    >>> assert_certified(population, rho=0.2, at_most=0.3)
-    Traceback (most recent call last):
-    AssertionError: failed: expected loss has to be at most 0.3, and is at most 0.370205 (rho = 0.2)
-    ...
+    >>> try:
+    ...     assert_certified(population, rho=0.2, at_most=0.3)
+    ... except AssertionError as error:
+    ...     print(str(error).splitlines()[0])
+    failed: loss has to be at most 0.3, and is at most 0.370206 (rho = 0.2)
     """
     __tracebackhide__ = True  # what pytest shows ends at the test
     return judge(evidence_of(population, rho, at_most, at_least, asked))
