@@ -247,7 +247,7 @@ class Certificate:
 
     @cached_property
     def prices(self) -> Prices:
-        """By how much the bound rises with the mean loss of each cell: which errors cost most.
+        """Which errors cost most, by how much the bound rises with the mean loss of each cell.
 
         Examples
         --------
@@ -261,7 +261,7 @@ class Certificate:
 
     @cached_property
     def row_prices(self) -> RowPrices:
-        """The same by row: for each loss that occurs in a cell, how much it counts."""
+        """How much each loss that occurs in a cell counts."""
         return row_prices_of(self)
 
     @cached_property
