@@ -31,7 +31,6 @@ OUR_OWN = {
     "--dataset-version",
     "--meaning",
     "--note",
-    "--outcomes",
 }
 
 
