@@ -381,7 +381,7 @@ WORDS = (
     ("general", "sensitive"),
     ("any", "observed"),
     ("refuse", "ceiling"),
-    ("hellinger", "total_variation", "kl", "chi_squared", "trimming"),
+    ("hellinger", "total_variation", "kl", "chi_squared"),
     ("sphere", "hoeffding"),
     ("losses", "mean", "mean_variance"),
     ("loss", *METRICS),

@@ -37,6 +37,9 @@ from tests.problems import E, P
 
 NAMES: tuple[DivergenceName, ...] = ("total_variation", "kl", "chi_squared", "trimming")
 SHIFTS: tuple[Shift, ...] = ("general", "sensitive")
+
+#: The same for tests that take long: trimming, which takes the way of total variation, among the slow ones.
+MOST_OFTEN = (*NAMES[:3], pytest.param("trimming", marks=pytest.mark.slow))
 OF_ONE = ("group_loss", "selection_rate", "cell_loss")
 RATE = np.array([[0.09, 0.62], [0.02, 0.55]])
 MEAN = Population.from_moments(P, E, selection_rate=RATE)
@@ -146,7 +149,7 @@ def test_reference_values(name: DivergenceName) -> None:
         assert certify(MEAN, RADIUS[name], divergence=name, **asked).bound == pytest.approx(value, abs=2e-6)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MOST_OFTEN)
 @pytest.mark.parametrize(("kind", "groups"), [("mean", 2), ("variance", 3), ("rows", 2)])
 def test_random_populations_against_the_primal(name: DivergenceName, kind: str, groups: int) -> None:
     rng = np.random.default_rng([NAMES.index(name), groups, len(kind)])
@@ -169,7 +172,7 @@ def test_random_populations_against_the_primal(name: DivergenceName, kind: str, 
     assert checked
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MOST_OFTEN)
 @pytest.mark.parametrize("shape", [(2, 2), (3, 3), (2, 3)])
 def test_no_member_exceeds_the_bound(name: DivergenceName, shape: tuple[int, int]) -> None:
     rng = np.random.default_rng([NAMES.index(name), *shape])
@@ -190,7 +193,7 @@ def test_no_member_exceeds_the_bound(name: DivergenceName, shape: tuple[int, int
                     assert max(means, default=0.0) <= one.bound + 1e-12
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MOST_OFTEN)
 def test_sensitive_shifting_is_about_label_shares(name: DivergenceName) -> None:
     """All metrics are functions of the label shares; which of these are possible is found by search and bisection."""
     rng = np.random.default_rng([5, NAMES.index(name)])
@@ -235,7 +238,7 @@ def test_any_base_rates(name: DivergenceName) -> None:
     assert found.bound == pytest.approx(exact, abs=2e-7)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MOST_OFTEN)
 def test_any_base_rates_against_a_grid(name: DivergenceName) -> None:
     """Sensitive shifting, two groups: any table of masses; the mean over a group needs its two and the rest's."""
     for group, rho in ((0, RADIUS[name]), (1, 0.5 * RADIUS[name])):
@@ -412,7 +415,7 @@ def test_a_leaf_that_proves_no_more_than_the_largest_value() -> None:
     checked(*next(islice(random_questions("total_variation"), 81, None)))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MOST_OFTEN)
 def test_the_checker_proves_random_certificates(name: DivergenceName) -> None:
     checked_at_random(name, 24)
 

@@ -501,7 +501,6 @@ TRICKS: dict[str, Change] = {
     "Kullback-Leibler": ask("divergence", "kl"),
     "Hellinger": ask("divergence", "hellinger"),
     "chi-squared": ask("divergence", "chi_squared"),
-    "trimming": ask("divergence", "trimming"),
     "a limit on groups": ask("group_skew", 0.05),
     "a limit on labels": ask("label_skew", 0.05),
     "no limits": no_limits,

@@ -265,8 +265,9 @@ class DivergenceSearch:
             return witness
         labels = self.problem.labels
         share, corners = labels.inside(pieces.guess[worst]), self._shares(pieces.corners[worst])
-        edge = labels.inside(corners[np.abs(corners - share).sum(axis=1).argmin()])  # the worst case is often a corner
-        for spot in (self._attaining.label_share(rho, share), edge, *self._possible_spot(forest, rho, worst)):
+        edges = labels.inside(corners[np.abs(corners - share).sum(axis=1).argsort()])
+        edges = edges[: 2 if self.divergence.jumps else 1]  # the worst case is often a corner; of kinks, next to one
+        for spot in (self._attaining.label_share(rho, share), *edges, *self._possible_spot(forest, rho, worst)):
             k = self._group_share(rho, spot)
             if not (np.isfinite(k).all() and np.maximum(k, 0.0).any()):
                 continue
