@@ -156,7 +156,7 @@ def test_bad_options(
 
 
 COMMANDS = [
-    ([], "name a command: certify, gate, radius, verify, show, report"),
+    ([], "name a command: certify, gate, radius, verify, attest, show, report"),
     (["certfy", "rows.csv"], "there is no command 'certfy'; did you mean certify"),
     (["Show", "rows.csv"], "there is no command 'Show'; did you mean show"),
     (["rows.csv"], "there is no command 'rows.csv'; there are certify, gate, radius"),

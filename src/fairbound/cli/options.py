@@ -6,7 +6,7 @@ import argparse
 import hashlib
 import json
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -28,6 +28,9 @@ from fairbound.sampling.region import REGIONS
 from fairbound.wording.names import short_name
 
 Read = TypeVar("Read")
+
+#: How results of questions with thresholds can be printed.
+FORMATS = ("text", "json", "markdown", "junit", "line")
 
 #: What a tally knows already.
 ROLES = {
@@ -279,7 +282,7 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--budget", type=whole, metavar="N", help="pieces the search may use (default: by size)")
 
 
-def add_output_options(parser: argparse.ArgumentParser) -> None:
+def add_output_options(parser: argparse.ArgumentParser, formats: Sequence[str] = ("text", "json")) -> None:
     """Add where results go."""
     output = parser.add_argument_group("the results")
     output.add_argument("--json", metavar="FILE", help="write the certificate, with its proof: fairbound verify FILE")
@@ -292,9 +295,16 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     about.add_argument("--dataset-version", metavar="TEXT", help="and which version of them")
     about.add_argument("--meaning", action="append", metavar="LABEL=TEXT", help="what a label means; several")
     about.add_argument("--note", metavar="TEXT", help="anything else")
-    output.add_argument(
-        "--format", choices=["text", "json"], default="text", help="what to print (default: %(default)s)"
-    )
+    add_format(output, formats)
+
+
+def add_format(parser: argparse._ActionsContainer, formats: Sequence[str]) -> None:
+    """Add how results are printed."""
+    parser.add_argument("--format", choices=formats, default="text", help="what to print (default: %(default)s)")
+    if "line" in formats:
+        parser.add_argument(
+            "--quiet", dest="format", action="store_const", const="line", help="print one line: --format line"
+        )
 
 
 def read_population(arguments: argparse.Namespace) -> Population:
