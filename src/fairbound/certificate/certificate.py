@@ -28,6 +28,7 @@ from fairbound.certificate.document import (
     write_witness,
 )
 from fairbound.certificate.plot import draw_worst_case
+from fairbound.certificate.prices import Prices, RowPrices, prices_of, row_prices_of
 from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.data.population import Population
 from fairbound.problem.condition import Condition
@@ -125,7 +126,8 @@ class Certificate:
     group_limits, label_limits
         Linear limits on Q's group shares and on its label shares; None for none.
     divergence
-        How the distance from the data is measured: "hellinger", "total_variation", "kl" or "chi_squared".
+        How the distance from the data is measured: "hellinger", "total_variation", "kl",
+        "chi_squared" or "trimming".
     metric
         What is bounded: "loss", or another metric.
     group
@@ -192,6 +194,11 @@ class Certificate:
         return DIVERGENCES[self.divergence].words
 
     @property
+    def distance_formula(self) -> str:
+        """How it is written down."""
+        return DIVERGENCES[self.divergence].formula
+
+    @property
     def distributions(self) -> str:
         """What sentences call one of the distributions in question."""
         return f"distribution{self.condition.phrase}"
@@ -243,6 +250,25 @@ class Certificate:
         if self.gap > self.tol:  # also a trivial bound: a better one may be true, and the ball need not be large
             return Status.LOOSE
         return Status.TRIVIAL if self.trivial else Status.TIGHT
+
+    @cached_property
+    def prices(self) -> Prices:
+        """Which errors cost most, by how much the bound rises with the mean loss of each cell.
+
+        Examples
+        --------
+        >>> from fairbound import Population, certify
+        >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+        >>> certify(population, 0.2, shift="sensitive").prices.value.round(3)
+        array([[0.365, 0.338],
+               [0.154, 0.143]])
+        """
+        return prices_of(self)
+
+    @cached_property
+    def row_prices(self) -> RowPrices:
+        """How much each loss that occurs in a cell counts."""
+        return row_prices_of(self)
 
     @cached_property
     def _proved(self) -> ProvedCurve:
@@ -346,6 +372,7 @@ class Certificate:
                 html_paragraph(claim, strong=True),
                 html_paragraph(where),
                 html_table(*change_rows(self.population, self.witness.mass)),
+                self.prices._repr_html_(),
                 *([html_details("Be careful", careful)] if careful else []),
                 html_details("What this rests on", self.assumptions),
             ]
@@ -388,11 +415,11 @@ def write_document(
 ) -> written.Document:
     """Write the results of several questions about one population, each with the threshold that it has to keep."""
     firsts = [next(c for c in certificates if c is not None) for certificates, _, _ in results]
-    measures = {(c.population.loss_name, c.population.positive): c.population for c in reversed(firsts)}
-    keys = list(dict.fromkeys((c.population.loss_name, c.population.positive) for c in firsts))
+    measures = {(c.population.loss_name, c.population.pos_label): c.population for c in reversed(firsts)}
+    keys = list(dict.fromkeys((c.population.loss_name, c.population.pos_label) for c in firsts))
     population = write_population([measures[key] for key in keys])
     questions = [
-        _write_question(first, keys.index((first.population.loss_name, first.population.positive)), *result)
+        _write_question(first, keys.index((first.population.loss_name, first.population.pos_label)), *result)
         for first, result in zip(firsts, results, strict=True)
     ]
     gates = [

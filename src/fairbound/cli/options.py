@@ -6,7 +6,7 @@ import argparse
 import hashlib
 import json
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -16,12 +16,13 @@ from fairbound.certificate.cautions import Caution
 from fairbound.cli.engines import shown
 from fairbound.cli.output import ProblemError, progress, unreadable
 from fairbound.cli.tables import expanded, label_of, open_tables, read_tallies
+from fairbound.cli.wanted import Wanted, metrics
 from fairbound.cli.words import COUNTED, ROWS
 from fairbound.data.csv_file import CsvFile
 from fairbound.data.losses import LOSSES
 from fairbound.data.population import Population
 from fairbound.data.tally import Tally
-from fairbound.errors import InputError, Sentence, listed
+from fairbound.errors import InputError, Sentence, listed, suggestion
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.problem.metrics import METRICS
 from fairbound.sampling.region import REGIONS
@@ -29,13 +30,16 @@ from fairbound.wording.names import short_name
 
 Read = TypeVar("Read")
 
+#: How results of questions with thresholds can be printed.
+FORMATS = ("text", "json", "markdown", "junit", "line")
+
 #: What a tally knows already.
 ROLES = {
     "label": "--label",
     "group": "--group",
     "prediction": "--prediction",
     "probability": "--probability",
-    "loss_column": "--loss-column",
+    "losses": "--losses",
     "loss": "--loss",
     "clip": "--clip",
     "ceiling": "--ceiling",
@@ -85,7 +89,7 @@ def threshold(text: str) -> tuple[str | None, float]:
     """Read a threshold, perhaps with the metric that has to keep it: METRIC=X."""
     metric, mark, value = text.rpartition("=")
     if mark and metric not in METRICS and metric != "loss":
-        message = f"{text!r} names no metric before the ="
+        message = f"{metric!r} is not a metric; {suggestion(metric, ('loss', *METRICS))}"
         raise argparse.ArgumentTypeError(message)
     return (metric if mark else None), number(value)
 
@@ -153,15 +157,15 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         metavar="[LABEL=]COLUMN",
         help="the probability of a label, or of the second in sorted order; with three or more labels one for each",
     )
-    model.add_argument("--loss-column", metavar="COLUMN", help="losses that are computed already")
+    model.add_argument("--losses", metavar="COLUMN", help="losses that are computed already")
     data.add_argument(
         "--loss",
         metavar="NAME",
         help=f"the loss: {', '.join(LOSSES)} (default: zero_one of predictions, brier of probabilities); with "
-        "--loss-column what to call it",
+        "--losses what to call it",
     )
     data.add_argument("--clip", type=number, metavar="X", help="cut the loss of probabilities off at X")
-    data.add_argument("--ceiling", type=number, metavar="X", help="largest possible loss in --loss-column (default: 1)")
+    data.add_argument("--ceiling", type=number, metavar="X", help="largest possible loss in --losses (default: 1)")
     data.add_argument("--weight", metavar="COLUMN", help="row weights")
     data.add_argument(
         "--missing",
@@ -279,7 +283,7 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--budget", type=whole, metavar="N", help="pieces the search may use (default: by size)")
 
 
-def add_output_options(parser: argparse.ArgumentParser) -> None:
+def add_output_options(parser: argparse.ArgumentParser, formats: Sequence[str] = ("text", "json")) -> None:
     """Add where results go."""
     output = parser.add_argument_group("the results")
     output.add_argument("--json", metavar="FILE", help="write the certificate, with its proof: fairbound verify FILE")
@@ -292,9 +296,16 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     about.add_argument("--dataset-version", metavar="TEXT", help="and which version of them")
     about.add_argument("--meaning", action="append", metavar="LABEL=TEXT", help="what a label means; several")
     about.add_argument("--note", metavar="TEXT", help="anything else")
-    output.add_argument(
-        "--format", choices=["text", "json"], default="text", help="what to print (default: %(default)s)"
-    )
+    add_format(output, formats)
+
+
+def add_format(parser: argparse._ActionsContainer, formats: Sequence[str]) -> None:
+    """Add how results are printed."""
+    parser.add_argument("--format", choices=formats, default="text", help="what to print (default: %(default)s)")
+    if "line" in formats:
+        parser.add_argument(
+            "--quiet", dest="format", action="store_const", const="line", help="print one line: --format line"
+        )
 
 
 def read_population(arguments: argparse.Namespace) -> Population:
@@ -343,9 +354,9 @@ def read_rows(arguments: argparse.Namespace, make: Callable[..., Read], **more: 
                 group=arguments.group,
                 prediction=arguments.prediction,
                 probability=_probability(arguments, frame),
-                loss=arguments.loss_column,
+                losses=arguments.losses,
                 weight=arguments.weight,
-                loss_name=arguments.loss,
+                loss=arguments.loss,
                 clip=arguments.clip,
                 ceiling=arguments.ceiling,
                 missing=arguments.missing,
@@ -368,7 +379,7 @@ def read_rows(arguments: argparse.Namespace, make: Callable[..., Read], **more: 
 def _used(arguments: argparse.Namespace) -> list[str]:
     """Return the columns that are used."""
     probability = [text.rpartition("=")[2] for text in arguments.probability or ()]
-    named = [arguments.label, *arguments.group, arguments.prediction, *probability, arguments.loss_column]
+    named = [arguments.label, *arguments.group, arguments.prediction, *probability, arguments.losses]
     return [name for name in (*named, arguments.weight) if name is not None]
 
 
@@ -378,8 +389,8 @@ def _check_roles(arguments: argparse.Namespace) -> None:
     if missing:
         message = f"the following arguments are required: {', '.join(missing)}"
         raise ProblemError(message)
-    if (arguments.prediction, arguments.probability, arguments.loss_column) == (None, None, None):
-        message = "one of the arguments --prediction --probability --loss-column is required"
+    if (arguments.prediction, arguments.probability, arguments.losses) == (None, None, None):
+        message = "one of the arguments --prediction --probability --losses is required"
         raise ProblemError(message)
 
 
@@ -403,28 +414,25 @@ def _all_names(frame: Any, columns: list[str], option: str, given: list[str] | N
     return found
 
 
-def question(arguments: argparse.Namespace, population: Population, metric: str) -> dict[str, Any]:
+def question(arguments: argparse.Namespace, population: Population, one: Wanted) -> dict[str, Any]:
     """Return the question about one metric as the library's verbs take it.
 
-    Of several metrics each takes the group and the label that it can be asked about.
+    What is said of all metrics, such as a group, is asked of those of several that can be asked about it.
     """
     named: dict[str, Any] = {
         f"{side}_limits": _named_ranges(side, getattr(arguments, f"{side}_limit"), among)
         for side, among in (("group", population.groups), ("label", population.labels))
     }
     known = population.predicted.labels if population.predicted is not None else population.labels
-    named["group"] = _named("--metric-group", "group", arguments.metric_group, population.groups)
-    named["pos_label"] = _named("--pos-label", "label", arguments.pos_label, known)
-    if len(metrics(arguments)) > 1:
-        one = METRICS.get(metric)
-        named["group"] = named["group"] if one is not None and one.one_group else None
-        named["pos_label"] = named["pos_label"] if one is not None and one.selection else None
-    return {name: getattr(arguments, name) for name in ASKED} | named | {"metric": metric}
-
-
-def metrics(arguments: argparse.Namespace) -> list[str]:
-    """Return the metrics that are asked for, each once."""
-    return list(dict.fromkeys(arguments.metric or ["loss"]))
+    metric = METRICS.get(one.metric)
+    single = arguments.wanted is None and len(metrics(arguments)) == 1
+    of_all = {
+        "group": arguments.metric_group if single or (metric is not None and metric.one_group) else None,
+        "pos_label": arguments.pos_label if single or (metric is not None and metric.selection) else None,
+    }
+    named["group"] = _named("--metric-group", "group", one.group or of_all["group"], population.groups)
+    named["pos_label"] = _named("--pos-label", "label", one.pos_label or of_all["pos_label"], known)
+    return {name: getattr(arguments, name) for name in ASKED} | named | {"metric": one.metric}
 
 
 def described(arguments: argparse.Namespace, population: Population) -> Population:
@@ -464,7 +472,7 @@ def question_facts(arguments: argparse.Namespace) -> dict[str, Any]:
     return (
         {name: getattr(arguments, name) for name in ASKED}
         | {
-            "metric": metrics(arguments),
+            "metric": metrics(arguments) if arguments.wanted is None else [one.metric for one in arguments.wanted],
             "group": arguments.metric_group,
             "group_limits": None,
             "label_limits": None,
