@@ -1,4 +1,4 @@
-"""Strict JSON, limited in size and depth, and values read by their type: complete, and nothing more.
+"""Strict JSON, limited in size, and values read by their type: complete, and nothing more.
 
 Standard library only; no code from a document is ever run.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
@@ -17,14 +16,10 @@ from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar, Union, cast
 
 #: Limits on what is read at all.
 MOST_BYTES = 32_000_000
-MOST_DEPTH = 14
 
 #: Parts of a name, and characters of each: names are repeated in what is said of them.
 MOST_PARTS = 100
 LONGEST_PART = 10_000
-
-#: Texts, of which nothing is looked at, or brackets. Nothing that was read is read again: the time is linear.
-_TEXTS_AND_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 Read = TypeVar("Read")
 
@@ -48,6 +43,13 @@ class Within:
 
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How long a list is, and the lists in it: a letter for each, whose length :func:`check_shapes` is told."""
+
+    letters: str
 
 
 class Name:
@@ -74,13 +76,6 @@ def parse(text: str | bytes) -> Any:
         text = text.decode("utf-8") if isinstance(text, bytes) else text
     except UnicodeDecodeError as error:
         raise MalformedError(f"the document is not UTF-8 text: {error.reason} at byte {error.start}") from None
-    depth = deepest = 0
-    for found in _TEXTS_AND_BRACKETS.finditer(text):
-        if found[0][0] != '"':
-            depth += 1 if found[0] in "[{" else -1
-            deepest = max(deepest, depth)
-    if deepest > MOST_DEPTH:
-        raise MalformedError(f"the document is nested {deepest} deep; certificates are at most {MOST_DEPTH}")
     try:
         return json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constants)
     except MalformedError:
@@ -113,7 +108,8 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     """Make the function that reads values of a type."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _limited(arguments[0], arguments[1])
+        inner, limit = arguments[0], arguments[1]
+        return _reader(inner) if isinstance(limit, Shape) else _limited(inner, limit)
     if origin in {Union, UnionType}:
         return _either(arguments)
     if origin is Literal:
@@ -259,3 +255,37 @@ def _object(kind: Any) -> Callable[[Any], Any]:
         return kind(**found)
 
     return entries
+
+
+def check_shapes(value: Any, lengths: dict[str, int], where: str = "") -> None:
+    """Check how long the lists of an object are whose types have a shape, and those of the objects in it."""
+    for key, letters in _shapes(type(value)):
+        found, at = getattr(value, key), f"{where}.{key}" if where else key
+        if letters:
+            _check_lengths(found, [lengths[letter] for letter in letters], at)
+        elif is_dataclass(found):
+            check_shapes(found, lengths, at)
+        elif isinstance(found, list) and found and is_dataclass(found[0]):
+            for number, entry in enumerate(found):
+                check_shapes(entry, lengths, f"{at}[{number}]")
+
+
+@cache
+def _shapes(kind: Any) -> list[tuple[str, str]]:
+    """Return the entries of an object with the letters of their shapes, or none."""
+    hints = get_type_hints(kind, include_extras=True)
+    found = []
+    for key, hint in hints.items():
+        options = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
+        extras = (extra for option in options for extra in getattr(option, "__metadata__", ()))
+        found.append((key, next((extra.letters for extra in extras if isinstance(extra, Shape)), "")))
+    return found
+
+
+def _check_lengths(value: Any, lengths: list[int], where: str) -> None:
+    if value is None or not lengths:
+        return
+    if len(value) != lengths[0]:
+        raise MalformedError(f"must have {lengths[0]} entries, not {len(value)}", where)
+    for index, entry in enumerate(value if lengths[1:] else ()):
+        _check_lengths(entry, lengths[1:], f"{where}[{index}]")

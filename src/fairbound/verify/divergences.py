@@ -1,0 +1,41 @@
+"""The divergences, by their functions ``h = f - offset`` and the conjugates of these.
+
+Section "Divergences" of docs/specification.md.
+P has mass 1, so ``D(Q || P) <= R`` is ``sum p h(q/p) + slope · (Q's mass where P has none) <= R - offset``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from flint import arb
+
+from fairbound.verify.balls import ZERO
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """One of them: ``offset``, f'(inf) as ``slope`` (None if it is infinite), and two functions.
+
+    ``cost`` of p > 0 and q is ``p h(q/p)``; ``conjugate`` of z and lam > 0 is the largest ``z t - lam h(t)``, t >= 0.
+    """
+
+    offset: int
+    slope: int | None
+    cost: Callable[[arb, arb], arb]
+    conjugate: Callable[[arb, arb], arb]
+
+
+DIVERGENCES = {
+    "hellinger": Divergence(
+        1, 0, lambda p, q: -(p * q).sqrt(), lambda z, lam: lam * lam / (-4 * z) if z < 0 else arb("inf")
+    ),
+    "total_variation": Divergence(0, 1, lambda p, q: (q - p).max(ZERO), lambda z, _: z.max(ZERO)),
+    "kl": Divergence(
+        1, None, lambda p, q: q if q.is_zero() else q * (q / p).log() - q, lambda z, lam: lam * (z / lam).exp()
+    ),
+    "chi_squared": Divergence(
+        1, None, lambda p, q: q * (q - 2 * p) / p, lambda z, lam: (z + 2 * lam).max(ZERO) ** 2 / (4 * lam)
+    ),
+}
