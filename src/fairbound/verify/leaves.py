@@ -32,8 +32,7 @@ def excesses(statement: Statement, proof: Proof, claimed: float) -> list[arb]:
 
     Of ratios the claim is a factor in the statement, and what is bounded is a difference, by zero.
     """
-    ratio = statement.objective is not None and statement.objective.ratio
-    claim = ZERO if ratio else arb(claimed)
+    claim = ZERO if statement.ratio else arb(claimed)
     found = pieces(proof, least_shares(statement, proof.axis))
     return [excess_of(statement, leaf, proof.axis, corners, claim) for leaf, corners in found]
 

@@ -11,16 +11,13 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
-from fairbound.verify.document import Measured, Objective, Single
+from fairbound.verify.document import Objective, Single
 from fairbound.verify.names import SELECTED
 from fairbound.verify.strict import canonical
 
 #: With a confidence differences of no more groups than these are shown one by one: so few are surer that way, and
 #: which way it is must not depend on the rows.
 FEW_GROUPS = 10
-
-#: Characters of a name that are repeated in what is said of each statement.
-MOST_SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -149,21 +146,3 @@ def _wanted(single: Single) -> list[Objective]:
 def _places(names: list[Any], chosen: Any) -> list[int]:
     """Return the numbers of the names that are meant: all, unless one was chosen."""
     return [n for n, name in enumerate(names) if chosen is None or canonical(name) == canonical(chosen)]
-
-
-def describe_objective(population: Measured, about: Objective | None) -> str:
-    """Name the groups and the label of a statement, to stand before what is said of it."""
-    if about is None:
-        return ""
-    named = [_named(population.groups, place) for place in (about.plus, about.minus) if place is not None]
-    said = f"group {named[0]}" if len(named) == 1 else f"groups {' and '.join(named)}"
-    if not named:
-        said = "every two groups"
-    if about.label is not None:
-        said += f", label {'' if about.inside else 'not '}{_named(population.labels, about.label)}"
-    return f"{said}: "
-
-
-def _named(names: list[Any], number: int) -> str:
-    """Return a name, or what there is in its place: strangers write what they like."""
-    return repr(names[number])[:MOST_SHOWN] if number < len(names) else f"number {number} (there is none)"

@@ -64,6 +64,8 @@ class Statement:
         self.unseen = question.shift == "general" and question.support == "any"
         #: Whether it speaks of every two groups.
         self.every = objective is not None and objective.plus is None and objective.minus is None
+        #: Whether the claim is a factor: that a difference with it is not positive.
+        self.ratio = objective is not None and objective.ratio
         label = None if objective is None else objective.label
         if objective is not None:
             known = (

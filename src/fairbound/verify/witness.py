@@ -54,7 +54,7 @@ def witness_value(statement: Statement, witness: Witness, attained: float) -> fl
 
 def _compared(statement: Statement, added: arb, subtracted: arb, attained: float) -> float:
     """Refuse an attained value that is not the witness's: of a ratio relative to the mean that it divides by."""
-    ratio = statement.objective is not None and statement.objective.ratio
+    ratio = statement.ratio
     if ratio and attained >= 1:  # needs no witness: of two groups one has the smaller mean
         return attained
     require(not ratio or added > 0, "the witness has no mean to divide by")
