@@ -14,6 +14,7 @@ from typing import Any
 from fairbound.verify.document import (
     LARGEST_RADIUS,
     Answer,
+    Claim,
     Document,
     Knowledge,
     Limits,
@@ -208,7 +209,7 @@ def _check_points(question: Question, lengths: Lengths) -> None:
             for number, (answer, statement) in enumerate(zip(point.answers, statements, strict=False)):
                 with _inside(f"answers[{number}]"):
                     _check_answer(answer, statement.objective, lengths)
-            claims = [*point.answers, *([] if point.claim is None else [point.claim])]
+            claims: list[Answer | Claim] = [*point.answers, *([] if point.claim is None else [point.claim])]
             values = [v for claim in claims for v in (claim.bound, claim.attained) if v is not None]
             _check(not ratio or max(values, default=0) <= 1, "claim", "must be at most 1 for a ratio")
             signed = question.metric.name != "loss" and not ratio

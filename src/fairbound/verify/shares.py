@@ -11,7 +11,7 @@ from functools import cached_property
 
 from flint import arb, fmpq
 
-from fairbound.verify.balls import ZERO, dot, exact, largest, require, total
+from fairbound.verify.balls import ZERO, RefusedError, dot, exact, largest, require, total
 from fairbound.verify.document import Leaf, Limits, Proof
 
 #: Limits on trees of pieces, so that a check ends in reasonable time whatever the document.
@@ -141,7 +141,8 @@ def pieces(proof: Proof, least: Sequence[fmpq]) -> Iterator[tuple[Leaf, Corners]
         require(depth <= MOST_HALVINGS, f"the tree of pieces is more than {MOST_HALVINGS} deep")
         if split is None:
             leaf = next(leaves, None)
-            require(leaf is not None, "the tree of pieces has more leaves than there are multipliers")
+            if leaf is None:
+                raise RefusedError("the tree of pieces has more leaves than there are multipliers")
             yield leaf, corners
             continue
         i, j, part = int(split[0]), int(split[1]), split[2]

@@ -259,7 +259,7 @@ def _object(kind: Any) -> Callable[[Any], Any]:
 
 def check_shapes(value: Any, lengths: dict[str, int], where: str = "") -> None:
     """Check how long the lists of an object are whose types have a shape, and those of the objects in it."""
-    for key, letters in _shapes(type(value)):
+    for key, letters in _shapes(cast("Any", type(value))):
         found, at = getattr(value, key), f"{where}.{key}" if where else key
         if letters:
             _check_lengths(found, [lengths[letter] for letter in letters], at)
