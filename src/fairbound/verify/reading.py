@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from itertools import pairwise, product
 from typing import Any
 
+from fairbound.verify.divergences import DIVERGENCES
 from fairbound.verify.document import (
-    LARGEST_RADIUS,
     Answer,
     Claim,
     Document,
@@ -28,9 +28,6 @@ from fairbound.verify.document import (
 )
 from fairbound.verify.names import CEILINGS, OURS, RESERVED, SELECTED, TWO_VALUED, looks
 from fairbound.verify.strict import MalformedError, canonical, check_shapes, parse, read
-
-#: The divergences that are at most one.
-UNIT_RANGE = ("hellinger", "total_variation")
 
 #: Lengths of lists by their letters: groups s, labels c, searched shares x, shares of the other side o, limits of
 #: groups g and of labels l, losses n, and w for what omega has in form F.
@@ -192,7 +189,7 @@ def _check_sampling(sampling: Sampling, first: Sampling | None, top: float | Non
 
 def _check_points(question: Question, lengths: Lengths) -> None:
     points, statements, distance = question.points, question.statements, question.distance or 0.0
-    most = 1.0 if question.divergence in UNIT_RANGE else LARGEST_RADIUS
+    most = DIVERGENCES[question.divergence].most
     _check(distance <= most, "distance", "is larger than the divergence can be")
     certified = [point.rho for point in points if point.claim is not None]
     _check(bool(certified), "points", "must have a certified radius: otherwise there is nothing to check")

@@ -185,7 +185,7 @@ def _law(population: Measured, question: Question, place: Place, *, falling: boo
         edges = [(low, high, weight / inside, part) for low, high, weight, part in bins]
         return [end for low, high, w, t in edges for end in ((w * (1 - t), low), (w * t, high))], lower
     require(question.support == "any", "observed support needs the losses themselves")
-    if isinstance(known, Mean) or question.divergence == "total_variation":  # which knows no worst law of a variance
+    if isinstance(known, Mean) or DIVERGENCES[question.divergence].jumps:  # which knows no worst law of a variance
         law = [((top - mean) / top, ZERO), (mean / top, top)]
         return law, law
     variance, room = arb(known.variance[s][y]), mean if falling else top - mean
