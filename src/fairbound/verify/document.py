@@ -7,15 +7,14 @@ in docs/specification.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Literal
 
-from fairbound.verify.strict import Name, Shape, Within
+from fairbound.verify.strict import LARGEST_NUMBER, Name, Shape, Within
 
 FORMAT: Literal["fairbound-certificate"] = "fairbound-certificate"
 VERSION: Literal["2.0.0"] = "2.0.0"
 
-LARGEST_NUMBER = 1e100
 LARGEST_RADIUS = 1e9
 
 Number = Annotated[float, Within(-LARGEST_NUMBER, LARGEST_NUMBER)]
@@ -25,8 +24,8 @@ Radius = Annotated[float, Within(0, LARGEST_RADIUS)]
 Count = Annotated[int, Within(0, 2**53)]
 Seed = Annotated[int, Within(0, 2**64)]
 Text = Annotated[str, Within(0, 10_000)]
-LossName = Annotated[str, Within(0, 200)]
 Hash = Annotated[str, Within(64, 64)]
+LossName = Annotated[str, Within(0, 200)]
 
 #: Limits are scaled, so that their coefficients are of ordinary size.
 Coefficient = Annotated[float, Within(-2, 2)]
@@ -392,19 +391,8 @@ class Single:
 
 def measured(population: Population, number: int) -> Measured:
     """Return a population with one of its measures."""
-    measure = population.measures[number]
-    return Measured(
-        population.groups,
-        population.labels,
-        population.rows,
-        population.excluded_rows,
-        population.weighted,
-        population.weight,
-        measure.loss,
-        measure.positive,
-        measure.ceiling,
-        measure.knowledge,
-    )
+    shared = {field.name: getattr(population, field.name) for field in fields(population) if field.name != "measures"}
+    return Measured(**shared, **vars(population.measures[number]))
 
 
 def singles(document: Document) -> list[Single]:
