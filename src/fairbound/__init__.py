@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time a name is i
     from fairbound.certificate.evidence import Evidence, Gate, Outcome, certify_all
     from fairbound.certificate.implied import ImpliedParity, implied_parity
     from fairbound.certificate.planning import expected_excess, rows_needed
+    from fairbound.certificate.prices import Prices, RowPrices
     from fairbound.certificate.scoring import certified_loss
     from fairbound.data.losses import LOSSES, Loss
     from fairbound.data.population import Population
@@ -34,6 +35,7 @@ _HOMES = {
     "certificate.evidence": ("Evidence", "Gate", "Outcome", "certify_all"),
     "certificate.implied": ("ImpliedParity", "implied_parity"),
     "certificate.planning": ("expected_excess", "rows_needed"),
+    "certificate.prices": ("Prices", "RowPrices"),
     "certificate.scoring": ("certified_loss",),
     "data.losses": ("LOSSES", "Loss"),
     "data.population": ("Population",),
@@ -67,9 +69,11 @@ __all__ = [
     "Outcome",
     "Population",
     "Predicted",
+    "Prices",
     "Provenance",
     "Region",
     "Report",
+    "RowPrices",
     "SmallCellWarning",
     "Sphere",
     "Status",

@@ -28,6 +28,7 @@ from fairbound.certificate.document import (
     write_witness,
 )
 from fairbound.certificate.plot import draw_worst_case
+from fairbound.certificate.prices import Prices, RowPrices, prices_of, row_prices_of
 from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.data.population import Population
 from fairbound.problem.condition import Condition
@@ -245,6 +246,25 @@ class Certificate:
         return Status.TRIVIAL if self.trivial else Status.TIGHT
 
     @cached_property
+    def prices(self) -> Prices:
+        """Which errors cost most, by how much the bound rises with the mean loss of each cell.
+
+        Examples
+        --------
+        >>> from fairbound import Population, certify
+        >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+        >>> certify(population, 0.2, shift="sensitive").prices.value.round(3)
+        array([[0.365, 0.338],
+               [0.154, 0.143]])
+        """
+        return prices_of(self)
+
+    @cached_property
+    def row_prices(self) -> RowPrices:
+        """How much each loss that occurs in a cell counts."""
+        return row_prices_of(self)
+
+    @cached_property
     def _proved(self) -> ProvedCurve:
         return ProvedCurve(self.to_json())
 
@@ -346,6 +366,7 @@ class Certificate:
                 html_paragraph(claim, strong=True),
                 html_paragraph(where),
                 html_table(*change_rows(self.population, self.witness.mass)),
+                self.prices._repr_html_(),
                 *([html_details("Be careful", careful)] if careful else []),
                 html_details("What this rests on", self.assumptions),
             ]

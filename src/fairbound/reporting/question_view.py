@@ -11,13 +11,14 @@ import numpy as np
 from markupsafe import Markup
 
 from fairbound.certificate.certificate import Certificate
+from fairbound.certificate.prices import Prices
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.problem.metrics import METRICS
 from fairbound.reporting.figures import ARROW, CurveScale, Frame, curve_picture, finite_top, scale_picture
 from fairbound.reporting.markup import svg
 from fairbound.reporting.reach import reach_text
 from fairbound.reporting.report_data import Findings
-from fairbound.reporting.worst_case import FIRST_CELLS, WorstCases
+from fairbound.reporting.worst_case import FIRST_CELLS, MOST_CELLS, WorstCases
 from fairbound.wording.amounts import Amounts
 from fairbound.wording.confidence import with_probability
 from fairbound.wording.digits import Digits, gap_up, radius_down
@@ -96,7 +97,7 @@ class QuestionView:
     def meaning(self) -> str:
         """What the metric is, for those who do not know its name; nothing for losses, which say it themselves."""
         found = METRICS.get(self.asked.metric)
-        if found is None or found.one_group or found.title in found.words:
+        if found is None or not found.compares or self.asked.group is not None or found.title in found.words:
             return ""
         return found.words.format(mean=self.values.mean_words)
 
@@ -170,6 +171,21 @@ class QuestionView:
         """The cells of the worst case, and those that unfold."""
         rows = self.worst.rows(self.chosen)
         return rows[:FIRST_CELLS], rows[FIRST_CELLS:]
+
+    @property
+    def prices(self) -> Prices:
+        """What errors cost at the radius that is shown first."""
+        return self.certificates[self.chosen].prices
+
+    @property
+    def priced(self) -> str:
+        """That radius."""
+        return radius_down(self.certificates[self.chosen].rho)
+
+    @property
+    def price_rows(self) -> list[list[str]]:
+        """The rows of that table, as many as of the worst case."""
+        return self.prices.rows[:MOST_CELLS]
 
     @cached_property
     def radii(self) -> list[dict[str, Any]]:

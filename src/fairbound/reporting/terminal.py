@@ -41,6 +41,12 @@ def describe_worst_case(certificate: Certificate) -> str:
     return text_table(*change_rows(certificate.population, certificate.witness.mass))
 
 
+def describe_prices(certificate: Certificate) -> list[str]:
+    """Return which cells' errors cost most, as a table with its title and what is to be known of it."""
+    prices = certificate.prices
+    return [prices.title, text_table(prices.head, prices.rows), *points([prices.meaning, *prices.remarks])]
+
+
 def _attained_lines(certificate: Certificate) -> list[str]:
     """Say what a distribution that was found attains and, if the data are a sample, how sure the bound is."""
     relation = "exceeds" if certificate.gap > certificate.tol else "is within"
@@ -78,6 +84,8 @@ def show_certificate(certificate: Certificate) -> str:
             "",
             worst_case_title(certificate),
             describe_worst_case(certificate),
+            "",
+            *describe_prices(certificate),
             "",
             "What this rests on",
             *points(certificate.assumptions),

@@ -46,6 +46,12 @@ METRICS = {
     "equalized_odds_difference": "the equalized odds difference ({selected})",
 }
 
+#: The same of a chosen group, where that is something else.
+METRICS_OF_ONE = {
+    "demographic_parity_ratio": "the selection rate of {every} group divided by the largest of any other group, at "
+    "most 1 ({selected})",
+}
+
 
 def worded(gate: Gate, single: Single, passed: bool) -> str:
     """Return a gate and how it ended in a sentence."""
@@ -128,7 +134,8 @@ def _metric(single: Single) -> str:
     if population.positive is not None:
         selected = f"of rows that are predicted as {_name(population.positive)}"
     every = "each" if metric.group is None else "one"
-    text = METRICS.get(metric.name, "the metric").format(mean=mean, every=every, selected=selected)
+    found = METRICS | (METRICS_OF_ONE if metric.group is not None else {})
+    text = found.get(metric.name, "the metric").format(mean=mean, every=every, selected=selected)
     return text if metric.group is None else text.replace("one group", f"group {_name(metric.group)}")
 
 
