@@ -249,7 +249,7 @@ def _with_means(sample: _Sample, counts: list[list[int]], losses: list[float]) -
     for (place, mean), cell in zip(_cells(known.mean), counts, strict=True):
         falls = place in sample.subtracted
         upper, values = (-float_above(Fraction(mean) - top), mirrored) if falls else (mean, losses)
-        _require_limit(is_upper_limit(upper, cell, values, each, x), "mean loss of", place, falls)
+        _require_limit(is_upper_limit(upper, cell, values, each, x), "mean loss of", place, mean, falls=falls)
     return affinity_of_masses([sum(cell) for cell in counts], for_masses)
 
 
@@ -258,10 +258,9 @@ def _cells(table: list[list[float]]) -> list[tuple[tuple[int, int], float]]:
     return [((s, y), value) for s, row in enumerate(table) for y, value in enumerate(row)]
 
 
-def _require_limit(holds: bool, what: str, place: tuple[int, int], falls: bool) -> None:
-    require(
-        holds, f"the {what} cell {place} may {'be below' if falls else 'exceed'} what is claimed at this confidence"
-    )
+def _require_limit(holds: bool, what: str, place: tuple[int, int], claimed: float, *, falls: bool) -> None:
+    way = "be below" if falls else "exceed"
+    require(holds, f"the {what} cell {place} may {way} {claimed!r} at this confidence")
 
 
 def _hoeffding(sample: _Sample) -> arb:
@@ -279,7 +278,7 @@ def _hoeffding(sample: _Sample) -> arb:
         if falls:
             mean, claimed = top - mean, top - claimed
         most = top if m == 0 else (mean + top * (log / (2 * m)).sqrt()).min(top)
-        _require_limit(claimed >= most, "mean loss of", place, falls)
+        _require_limit(claimed >= most, "mean loss of", place, claimed_mean, falls=falls)
         if only_means or m == 0 or not isinstance(known, MeanVariance):
             continue
         variance = arb(known.variance[s][y])
@@ -287,7 +286,7 @@ def _hoeffding(sample: _Sample) -> arb:
         enough = variance * (top - most) >= most * (top - claimed) ** 2
         if m > 1 and not enough:
             enough = variance >= ((square * m / (m - 1)).sqrt() + top * (2 * log / (m - 1)).sqrt()) ** 2
-        _require_limit(enough, "variance in", place, falls=False)
+        _require_limit(enough, "variance in", place, known.variance[s][y], falls=False)
     return _box_affinity(rows, (log / (2 * sum(rows))).sqrt())
 
 

@@ -138,8 +138,10 @@ def _limited(kind: Any, limit: Within) -> Callable[[Any], Any]:
 
         def number(value: Any) -> Any:
             known = type(value) is int or (kind is float and type(value) is float)
-            if not (known and low <= value <= high) or (kind is float and float(value) != value):
+            if not (known and low <= value <= high):
                 raise MalformedError(what)
+            if kind is float and float(value) != value:
+                raise MalformedError("must be a number, and is no double")
             return kind(value)
 
         return number
