@@ -16,7 +16,7 @@ from typing import Any
 
 from flint import arb, ctx
 
-from fairbound.verify.balls import PRECISION, RefusedError, float_above, largest, require, rounded_up
+from fairbound.verify.balls import PRECISION, RefusedError, largest, require, rounded_up
 from fairbound.verify.beside.checks import checks, where
 from fairbound.verify.beside.claims import claims, worded
 from fairbound.verify.beside.page import page
@@ -24,7 +24,7 @@ from fairbound.verify.beside.remarks import remarks
 from fairbound.verify.beside.work import MOST_WORK, PATIENT_WORK, seconds, work_of
 from fairbound.verify.document import Answer, Document, Gate, Point, Single, Tilted, singles
 from fairbound.verify.leaves import excesses
-from fairbound.verify.metric import combined, is_ratio, made_of, missing_reasons
+from fairbound.verify.metric import is_ratio, made_of, missing_reasons
 from fairbound.verify.reading import parsed_object, read_document
 from fairbound.verify.sampling import CheckedSurrogate, checked_surrogate
 from fairbound.verify.statement import LEEWAY, Statement
@@ -253,20 +253,14 @@ def _decide(single: Single, reasons: list[str], found: list[Finding]) -> Answere
         reasons.append("not every statement was checked at every radius")
     if any(all(answer.witness is None for answer in point.answers) for point in points):
         reasons.append("a radius has no witness: there may be no distribution in question")
-    made, ratio = made_of(single) or [], is_ratio(single)
-    worst = min if ratio else max  # the weakest counts, of parts and of a curve
-    bounds: list[float] = []
-    values: list[float] = []
-    for place in range(len(points) if whole else 0):
-        here = found[place :: len(points)]
-        proved = [one.bound for one in here if one.bound is not None]
-        if made and len(proved) == len(here):
-            bounds.append(float_above(combined(made, proved, ratio=ratio)))
-        values += [v for proof in made if len(proof) == 1 and (v := here[proof[0]].value) is not None]
+    made, worst = made_of(single) or [], min if is_ratio(single) else max  # the weakest counts, of parts and of a curve
+    needed = [one for one in found if one.number in made]
+    bounds = [one.bound for one in needed if one.bound is not None]
+    values = [one.value for one in needed if one.value is not None]
     return Answered(
         not reasons,
         tuple(dict.fromkeys(reasons)),
-        worst(bounds) if bounds and len(bounds) == len(points) else None,
+        worst(bounds) if whole and bounds and all(one.bound is not None for one in found) else None,
         worst(values, default=None),
         checks(single, found),
     )
