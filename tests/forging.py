@@ -112,7 +112,7 @@ WIDE_LIMITS: dict[str, Any] = {"label_limits": {0: (0.2, 0.3), 1: (0.3, 0.5)}, "
 CONDITIONS: dict[str, Any] = {"equal": {}, "near": {"base_rate_tolerance": 0.05}, "any": {"fair": False}}
 
 #: Radii at which something moves, but no group can be emptied.
-RADII = {"total_variation": 0.1, "kl": 0.1, "chi_squared": 0.2}
+RADII = {"total_variation": 0.1, "kl": 0.1, "chi_squared": 0.2, "trimming": 0.2}
 
 #: How closely a question is answered, and with how many pieces at most, unless it says so itself.
 USUAL: dict[str, Any] = {"tol": 1e-3, "budget": 60}
@@ -676,7 +676,7 @@ def _made_of(single: typed.Single) -> list[typed.Objective | None]:
         return [None]
     group = None if asked.group is None else population.groups.index(read_name(asked.group))
     found = metrics.METRICS[asked.name]
-    label = population.labels.index(population.positive) if found.by_label and found.selection else None
+    label = population.labels.index(population.pos_label) if found.by_label and found.selection else None
     made = found.objectives(population.weight.shape, group, label)
     return [typed.Objective(one.plus, one.minus, one.label, one.inside, one.ratio) for one in made]
 

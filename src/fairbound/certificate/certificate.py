@@ -126,7 +126,8 @@ class Certificate:
     group_limits, label_limits
         Linear limits on Q's group shares and on its label shares; None for none.
     divergence
-        How the distance from the data is measured: "hellinger", "total_variation", "kl" or "chi_squared".
+        How the distance from the data is measured: "hellinger", "total_variation", "kl",
+        "chi_squared" or "trimming".
     metric
         What is bounded: "loss", or another metric.
     group
@@ -191,6 +192,11 @@ class Certificate:
     def distance_words(self) -> str:
         """What sentences call the distance that ``rho`` is measured in."""
         return DIVERGENCES[self.divergence].words
+
+    @property
+    def distance_formula(self) -> str:
+        """How it is written down."""
+        return DIVERGENCES[self.divergence].formula
 
     @property
     def distributions(self) -> str:
@@ -409,11 +415,11 @@ def write_document(
 ) -> written.Document:
     """Write the results of several questions about one population, each with the threshold that it has to keep."""
     firsts = [next(c for c in certificates if c is not None) for certificates, _, _ in results]
-    measures = {(c.population.loss_name, c.population.positive): c.population for c in reversed(firsts)}
-    keys = list(dict.fromkeys((c.population.loss_name, c.population.positive) for c in firsts))
+    measures = {(c.population.loss_name, c.population.pos_label): c.population for c in reversed(firsts)}
+    keys = list(dict.fromkeys((c.population.loss_name, c.population.pos_label) for c in firsts))
     population = write_population([measures[key] for key in keys])
     questions = [
-        _write_question(first, keys.index((first.population.loss_name, first.population.positive)), *result)
+        _write_question(first, keys.index((first.population.loss_name, first.population.pos_label)), *result)
         for first, result in zip(firsts, results, strict=True)
     ]
     gates = [

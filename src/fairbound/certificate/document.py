@@ -19,7 +19,7 @@ from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, M
 from fairbound.data.population import Population
 from fairbound.data.provenance import Provenance
 from fairbound.errors import InputError, argument
-from fairbound.problem.divergences import DIVERGENCES, HELLINGER, affinity_at
+from fairbound.problem.divergences import DIVERGENCES, HELLINGER
 from fairbound.problem.limits import Limits
 from fairbound.problem.objective import Objective
 from fairbound.sampling.discretise import Sample
@@ -76,7 +76,7 @@ def write_population(populations: Sequence[Population]) -> written.Population:
 def _write_measure(population: Population) -> written.Measure:
     return written.Measure(
         loss=population.loss_name,
-        positive=None if population.positive is None else write_name(population.positive),
+        positive=None if population.pos_label is None else write_name(population.pos_label),
         ceiling=population.ceiling if math.isfinite(population.ceiling) else None,
         knowledge=_write_knowledge(population.knowledge),
     )
@@ -135,7 +135,7 @@ def read_populations(document: written.Document) -> list[Population]:
             known.loss,
             known.excluded_rows,
             known.weighted,
-            positive=read_name(known.positive),
+            pos_label=read_name(known.positive),
             provenance=read_provenance(document.provenance),
         )
         for known in (measured(document.population, number) for number in range(len(document.population.measures)))
@@ -244,4 +244,4 @@ def read_witness(document: written.Witness, loss: float, rho: float, divergence_
     mass = k[:, None] * r if document.mass is None else _floats(document.mass)
     divergence = DIVERGENCES[divergence_name]
     distance = None if divergence is HELLINGER else rho
-    return Witness(k, r, mass, inside, _floats(document.unseen), loss, affinity_at(divergence, rho), distance)
+    return Witness(k, r, mass, inside, _floats(document.unseen), loss, divergence.least_affinity(rho), distance)

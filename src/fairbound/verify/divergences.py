@@ -20,7 +20,8 @@ class Divergence:
     """One of them: ``offset``, f'(inf) as ``slope`` (None if it is infinite), functions, and the largest radius.
 
     ``cost`` of p > 0 and q is ``p h(q/p)``; ``conjugate`` of z and lam > 0 is g, the largest ``z t - lam h(t)`` over
-    ``t >= 0``. Where g' ``jumps`` there is no worst law of a mean and a variance.
+    ``t >= 0``. Where g' ``jumps`` there is no worst law of a mean and a variance. One that is ``bounded`` is 0 or
+    infinite: Q has at most so many times the mass of P, which takes the place of p in both functions.
     """
 
     offset: int
@@ -29,6 +30,7 @@ class Divergence:
     conjugate: Callable[[arb, arb], arb]
     most: float = LARGEST_RADIUS
     jumps: bool = False
+    bounded: bool = False
 
 
 def _fraction(z: arb, lam: arb) -> arb:
@@ -39,12 +41,21 @@ def _entropy(p: arb, q: arb) -> arb:
     return q if q.is_zero() else q * (q / p).log() - q
 
 
+def _excess(p: arb, q: arb) -> arb:
+    return (q - p).max(ZERO)
+
+
+def _positive(z: arb, _: arb) -> arb:
+    return z.max(ZERO)
+
+
 #: A new divergence is a line here, its name in document.py, and one in the table of the specification.
 DIVERGENCES = {
     "hellinger": Divergence(1, 0, lambda p, q: -(p * q).sqrt(), _fraction, most=1.0),
-    "total_variation": Divergence(0, 1, lambda p, q: (q - p).max(ZERO), lambda z, _: z.max(ZERO), most=1.0, jumps=True),
+    "total_variation": Divergence(0, 1, _excess, _positive, most=1.0, jumps=True),
     "kl": Divergence(1, None, _entropy, lambda z, lam: lam * (z / lam).exp()),
     "chi_squared": Divergence(
         1, None, lambda p, q: q * (q - 2 * p) / p, lambda z, lam: (z + 2 * lam).max(ZERO) ** 2 / (4 * lam)
     ),
+    "trimming": Divergence(0, None, _excess, _positive, most=1.0, jumps=True, bounded=True),
 }

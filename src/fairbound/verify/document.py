@@ -47,7 +47,7 @@ OfOthers = Annotated[list[Number], Shape("o")]
 OfGroupRows = Annotated[list[Number], Shape("g")]
 OfLabelRows = Annotated[list[Number], Shape("l")]
 
-Divergence = Literal["hellinger", "total_variation", "kl", "chi_squared"]
+Divergence = Literal["hellinger", "total_variation", "kl", "chi_squared", "trimming"]
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def _tilted(statement: Statement, leaf: Tilted, axis: str, corners: Corners, cla
     worst = [list(map(largest, zip(*w, strict=True)))] * len(w) if alone else w
     tilts = [[(1 - d) * v - g for v, g in zip(row, gamma, strict=True)] for row in worst]
     level = [(1 - d) * dot(x0, row) + d * largest(row) for row in worst]
-    slope, conjugate = statement.divergence.slope, statement.divergence.conjugate
+    slope, conjugate, ratio = statement.divergence.slope, statement.divergence.conjugate, statement.most_ratio
     values = _values(statement, leaf.relaxed, by_label, claim)
     net = [g - arb(o) for g, o in zip(gamma, leaf.omega, strict=True)]
 
@@ -121,7 +121,7 @@ def _tilted(statement: Statement, leaf: Tilted, axis: str, corners: Corners, cla
                 below = all(phi * u + psi <= eta for _, u in cell.upper)
                 require(below, "the multipliers are not feasible: with lam = 0 they must be at least the values")
             else:
-                terms += [p * conjugate(phi * u + psi - eta, lam) for p, u in cell.upper]
+                terms += [p * ratio * conjugate(phi * u + psi - eta, lam) for p, u in cell.upper]
         return total(terms)
 
     fixed = other.support(level, other_mu) - dot(gamma, x0) + lam * statement.room

@@ -105,6 +105,8 @@ class Statement:
         #: What the divergence is at most, and the same less the offset: of a Hellinger ball minus the affinity.
         self.radius = radius(self.question, rho, affinity)
         self.room = self.radius - self.divergence.offset
+        #: How many times the mass of P that of Q is at most where the divergence says so, and else 1.
+        self.most_ratio = (1 + arb(LEEWAY)) / (1 - arb(rho)) if self.divergence.bounded else ONE
 
     def at(self, rho: float, affinity: arb | None = None) -> Statement:
         """Return the same statement at another radius: the laws of the cells are the same."""
@@ -140,7 +142,7 @@ def radius(question: Question, rho: float, affinity: arb | None) -> arb:
     if question.divergence == "hellinger":
         least = 1 - arb(rho) ** 2 if affinity is None else affinity
         return 1 - (least - arb(LEEWAY)).max(ZERO)
-    return arb(rho) + arb(LEEWAY) * (1 + arb(rho))
+    return ZERO if DIVERGENCES[question.divergence].bounded else arb(rho) + arb(LEEWAY) * (1 + arb(rho))
 
 
 def _cell(population: Measured, question: Question, place: Place, whole: arb, sign: int, factor: float) -> Cell:

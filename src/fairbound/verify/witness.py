@@ -21,7 +21,7 @@ def witness_value(statement: Statement, witness: Witness, attained: float) -> fl
     Of a ratio, which is bounded from below, the claimed value is returned.
     """
     masses = _masses(statement, witness)
-    counted = _counted(statement, masses)
+    counted, cost = _counted(statement, masses), statement.divergence.cost
     distance, stray, added, subtracted = ZERO, ZERO, ZERO, ZERO
     for place, cell in statement.cells.items():
         s, y = place
@@ -37,7 +37,7 @@ def witness_value(statement: Statement, witness: Witness, attained: float) -> fl
             occurs = share == 0 or not p.is_zero()
             require(occurs, f"the witness puts mass on a loss that does not occur in cell {place}")
             q = arb(share) / whole
-            distance += ZERO if p.is_zero() else statement.divergence.cost(p, masses[place] * q)
+            distance += ZERO if p.is_zero() else cost(p * statement.most_ratio, masses[place] * q)
             value += q * v
         stray += beyond
         if statement.sign(s, y) < 0:
