@@ -76,7 +76,7 @@ def _graded() -> Population:
     rng = np.random.default_rng(12)
     group, label = rng.integers(0, 2, 300), rng.integers(0, 2, 300)
     losses = rng.integers(0, 4 + group, 300) / 5
-    return Population.from_losses(losses, label, sensitive_features=group, loss_name="mine")
+    return Population.from_losses(losses, label, sensitive_features=group, loss="mine")
 
 
 #: A population whose sensitive certificate needs several pieces where base rates may differ.
@@ -112,7 +112,7 @@ WIDE_LIMITS: dict[str, Any] = {"label_limits": {0: (0.2, 0.3), 1: (0.3, 0.5)}, "
 CONDITIONS: dict[str, Any] = {"equal": {}, "near": {"base_rate_tolerance": 0.05}, "any": {"fair": False}}
 
 #: Radii at which something moves, but no group can be emptied.
-RADII = {"total_variation": 0.1, "kl": 0.1, "chi_squared": 0.2}
+RADII = {"total_variation": 0.1, "kl": 0.1, "chi_squared": 0.2, "trimming": 0.2}
 
 #: How closely a question is answered, and with how many pieces at most, unless it says so itself.
 USUAL: dict[str, Any] = {"tol": 1e-3, "budget": 60}

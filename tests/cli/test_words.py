@@ -18,6 +18,8 @@ OUR_OWN = {
     "--json",
     "--html",
     "--format",
+    "--quiet",
+    "--outcomes",
     "--fail-above",
     "--fail-below",
     "--table",

@@ -58,7 +58,7 @@ def reasons(estimator: Any) -> dict[str, str]:
     }
 
 
-@parametrize_with_checks(
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         CertifiedThreshold(
             LogisticRegression(), rho=0.7, sensitive=every_other_row, cv=2, options={"empty_cells": "ceiling"}
@@ -77,7 +77,7 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
 def test_what_is_said_of_the_selection_is_true(blind: bool, shift: str) -> None:
     model, (X, y, groups) = fitted(group_blind=blind, shift=shift)
     scores = cross_val_predict(LogisticRegression(), X, y, cv=5, method="predict_proba")
-    codes = np.searchsorted(np.array(model.groups_), groups)
+    codes: Any = np.searchsorted(np.array(model.groups_), groups)
     chosen = model.classes_[decided(scores, model.decision_weights_, None if blind else codes)]
     plain = model.classes_[scores.argmax(axis=1)]
     found, before = (Population.from_predictions(y, one, sensitive_features=groups) for one in (chosen, plain))
@@ -132,7 +132,7 @@ def test_thresholds_are_where_decisions_change() -> None:
 
 
 def test_group_aware_decisions_need_groups() -> None:
-    model, (X, y, groups) = fitted(group_blind=False)
+    model, (X, _, groups) = fitted(group_blind=False)
     assert model.decision_weights_.shape == (2, 2)
     assert isinstance(model.thresholds_, dict)
     above = model.predict_proba(X)[:, 1] > np.array([model.thresholds_[g] for g in groups])

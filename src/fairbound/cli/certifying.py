@@ -13,6 +13,7 @@ from fairbound.certificate.certificate import Certificate, keeps
 from fairbound.certificate.certify import certify, largest_certified_rho
 from fairbound.certificate.evidence import SHARED, Evidence, Gate, Outcome, certify_all
 from fairbound.cli.options import (
+    FORMATS,
     add_data_options,
     add_output_options,
     add_question_options,
@@ -26,7 +27,18 @@ from fairbound.cli.options import (
     read_population,
     threshold,
 )
-from fairbound.cli.output import ProblemError, check_outputs, complain, paragraphs, progress, say, say_text, write_file
+from fairbound.cli.output import (
+    ProblemError,
+    annotate,
+    check_outputs,
+    complain,
+    paragraphs,
+    progress,
+    say,
+    say_text,
+    unwritable,
+    write_file,
+)
 from fairbound.cli.results import (
     as_json,
     caution_facts,
@@ -42,6 +54,8 @@ from fairbound.cli.results import (
 from fairbound.cli.words import LEAST, MOST, QUESTION
 from fairbound.data.population import Population
 from fairbound.errors import DataWarning, InfeasibleError, InputError, SmallCellWarning, ThresholdError
+from fairbound.integrations.pipelines import STEP_SUMMARY, github_annotations, junit, write_step_summary
+from fairbound.integrations.summary import Summary
 from fairbound.problem.condition import Condition
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.problem.metrics import METRICS
@@ -78,7 +92,7 @@ exit status:
 RADIUS_EXAMPLES = """\
 examples:
   fairbound radius predictions.csv --label income --prediction yhat --group sex --max-loss 0.25
-  fairbound radius test.parquet --label y --loss-column cost --ceiling 2 --group sex --max-loss 0.5 --fail-below 0.1
+  fairbound radius test.parquet --label y --losses cost --ceiling 2 --group sex --max-loss 0.5 --fail-below 0.1
   fairbound radius predictions.csv --label income --prediction yhat --group sex --metric demographic_parity_ratio \\
       --min-ratio 0.8
 
@@ -102,7 +116,7 @@ def add_certify(parser: argparse.ArgumentParser) -> None:
         "(default: some from the nearest distance on)",
     )
     add_question_options(parser)
-    add_output_options(parser)
+    add_output_options(parser, FORMATS)
     parser.add_argument(
         "--fail-above",
         action="append",
@@ -182,6 +196,8 @@ def run_certify(arguments: argparse.Namespace) -> int:
             "assumptions": _assumptions(evidence),
         }
         say_text(as_json("certify", arguments.file, facts))
+    elif arguments.format != "text":
+        say_text(_told(Summary.of(evidence), arguments.format))
     else:
         say(*population_lines(arguments.file, next(iter(evidence.curves[0]))))
         for curve in evidence:
@@ -193,9 +209,27 @@ def run_certify(arguments: argparse.Namespace) -> int:
         say(*(["", *paragraphs(chosen, mark="")] if chosen else []))
         say(*closing_lines(said, _assumptions(evidence)), *_written(arguments))
         say(*(["", "Gates", *paragraphs(gate.explained for gate in evidence.gates)] if len(evidence.gates) > 1 else []))
-    for gate in evidence.gates:
+    for gate in evidence.gates if arguments.format != "line" else ():
         _judge(gate, named=len(evidence) > 1)
+    _tell_pipeline(evidence)
     return status
+
+
+def _told(summary: Summary, form: str) -> str:
+    """Write the results as a pipeline wants them."""
+    if form == "junit":
+        return junit(summary)
+    return summary.markdown() if form == "markdown" else summary.sentence
+
+
+def _tell_pipeline(evidence: Evidence) -> None:
+    """On GitHub, show the gates where people look."""
+    if evidence.gates:
+        annotate(github_annotations(evidence))
+        try:
+            write_step_summary(evidence)
+        except OSError as error:
+            raise unwritable(STEP_SUMMARY, error) from None
 
 
 def _status(evidence: Evidence) -> int:

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from fairbound.cli.options import FORMATS, add_format
 from fairbound.cli.output import ProblemError, unreadable
 
 #: The file that is read if none is named.
@@ -34,7 +35,7 @@ The file holds the options of fairbound certify, without their dashes, and the m
   loss = { fail-above = 0.3 }
   demographic_parity_ratio = { fail-below = 0.8 }
 
-Names of files in it are relative to its folder.
+Names of files in it are relative to its folder. On GitHub the step's summary gets the verdict and a table.
 
 exit status:
   0  all gates are passed
@@ -51,9 +52,7 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="*", help="the rows (default: those that the file names)")
     parser.add_argument("--json", metavar="FILE", help="write the certificate, with its proof")
     parser.add_argument("--html", metavar="FILE", help="write a page to show to others")
-    parser.add_argument(
-        "--format", choices=["text", "json"], default="text", help="what to print (default: %(default)s)"
-    )
+    add_format(parser, FORMATS)
     parser.set_defaults(run=run_gate)
 
 

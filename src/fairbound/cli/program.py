@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "radius": ("find the largest radius that keeps a loss", "fairbound.cli.certifying", "add_radius"),
     "verify": ("check the proof of a certificate, from the document alone", "fairbound.cli.verifying", "add_verify"),
+    "attest": ("sign a certificate with the files that belong to it", "fairbound.cli.attesting", "add_attest"),
     "show": ("print a certificate for a person", "fairbound.cli.documents", "add_show"),
     "report": ("make a page about a certificate, to show to others", "fairbound.cli.documents", "add_report"),
     "checker": (

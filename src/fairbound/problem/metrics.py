@@ -53,7 +53,8 @@ class Metric:
     by_label
         Whether it looks at the rows of a true label.
     one_group
-        Whether a group may be chosen; otherwise all groups (or pairs of groups) count.
+        Whether a group may be chosen; otherwise all groups (or pairs of groups) count. A ratio of a chosen group is its
+        own mean, divided by the largest of any other group: its impact ratio.
     lower
         Whether it is bounded from below.
     objectives
@@ -70,6 +71,11 @@ class Metric:
     objectives: Objectives
     title_of_one: str = ""
 
+    @property
+    def compares(self) -> bool:
+        """Whether it compares two groups."""
+        return self.lower or not self.one_group
+
 
 def _each(shape: tuple[int, int], group: int | None, _: int | None) -> list[Objective]:
     return [Objective(s) for s in range(shape[0]) if group in {None, s}]
@@ -83,8 +89,9 @@ def _pairs(shape: tuple[int, int], _: int | None, __: int | None) -> list[Object
     return [Objective(a, b) for a, b in permutations(range(shape[0]), 2)]
 
 
-def _ratios(shape: tuple[int, int], _: int | None, __: int | None) -> list[Objective]:
-    return [Objective(a, b, ratio=True) for a, b in permutations(range(shape[0]), 2)]
+def _ratios(shape: tuple[int, int], group: int | None, _: int | None) -> list[Objective]:
+    """Divide by the rate of each other group: that is the group's impact ratio."""
+    return [Objective(a, b, ratio=True) for a, b in permutations(range(shape[0]), 2) if group in {None, b}]
 
 
 def _inside(shape: tuple[int, int], _: int | None, label: int | None) -> list[Objective]:
@@ -164,9 +171,10 @@ METRICS: dict[str, Metric] = {
             "the smallest ratio of two groups' selection rates, for which the four-fifths rule asks at least 80 %",
             True,
             False,
-            False,
+            True,
             True,
             _ratios,
+            "impact ratio of {group}",
         ),
         Metric(
             "true_positive_rate_difference",
@@ -267,7 +275,9 @@ def metric_sentence(population: Population, metric: str, group: Hashable | None)
     """Say what a metric is, in the user's names."""
     found = METRICS.get(metric)
     words = repr(metric) if found is None else found.words.format(mean=wording(population).mean_words)
-    if found is not None and not found.one_group and f"the {found.title}" not in found.words:
+    if found is not None and found.compares and group is not None:
+        words = "the impact ratio of a group, its selection rate divided by the largest of any other group, at most 1"
+    elif found is not None and found.compares and f"the {found.title}" not in found.words:
         words = f"the {found.title}, {words}"
     chosen = f" {group!r}" if group is not None else ""
     positive = f"; positive is a prediction of {population.positive!r}" if population.positive is not None else ""

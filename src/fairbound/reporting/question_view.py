@@ -97,7 +97,7 @@ class QuestionView:
     def meaning(self) -> str:
         """What the metric is, for those who do not know its name; nothing for losses, which say it themselves."""
         found = METRICS.get(self.asked.metric)
-        if found is None or found.one_group or found.title in found.words:
+        if found is None or not found.compares or self.asked.group is not None or found.title in found.words:
             return ""
         return found.words.format(mean=self.values.mean_words)
 

@@ -12,6 +12,7 @@ from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.curve import CertificateCurve
 from fairbound.certificate.evidence import Evidence
 from fairbound.errors import InputError, given
+from fairbound.reporting.appendix import Appendix
 from fairbound.reporting.attachment import Attachment, attach
 from fairbound.reporting.checked import CheckView, refusals
 from fairbound.reporting.comparison import compared
@@ -72,6 +73,7 @@ def report(
     against: Source | None = None,
     title: str | None = None,
     excluded: Mapping[str, int] | None = None,
+    appendix: Appendix | None = None,
 ) -> Report:
     """Return a page of HTML about a certificate or a curve: one file that needs no network, to be shown to others.
 
@@ -89,6 +91,8 @@ def report(
         The page's title; by default the question that it answers.
     excluded
         How many rows were left out of the data, and why: a count for each reason.
+    appendix
+        A table of your own to stand on the page, such as that of a bias audit.
 
     Examples
     --------
@@ -99,7 +103,7 @@ def report(
     True
     """
     older = None if against is None else examine(against)
-    return render(examine(source), title, excluded, older=older)
+    return render(examine(source), title, excluded, older=older, appendix=appendix)
 
 
 def render(
@@ -109,6 +113,7 @@ def render(
     *,
     older: Examined | None = None,
     names: tuple[str, str] = NAMES,
+    appendix: Appendix | None = None,
 ) -> Report:
     """Return the page about a document that was examined, perhaps against an older one."""
     every = examined.questions
@@ -135,6 +140,7 @@ def render(
         "careful": _worded(caution for caution in examined.cautions if caution.kind in ABOUT_BOUNDS),
         "common": common,
         "own": own,
+        "appendix": appendix,
         "page_data": [q.script_data for q in questions],
     }
     heading = title or _heading(questions, None if older is None else names)

@@ -30,6 +30,7 @@ DISTANCES = {
     "total_variation": "total variation distance",
     "kl": "Kullback-Leibler divergence",
     "chi_squared": "chi-squared divergence",
+    "trimming": "trimmed share",
 }
 
 #: What is bounded: of the mean, of the share of rows that are predicted as one label, or of shares among some rows.
@@ -44,6 +45,12 @@ METRICS = {
     "true_positive_rate_difference": "the true positive rate difference ({selected})",
     "false_positive_rate_difference": "the false positive rate difference ({selected})",
     "equalized_odds_difference": "the equalized odds difference ({selected})",
+}
+
+#: The same of a chosen group, where that is something else.
+METRICS_OF_ONE = {
+    "demographic_parity_ratio": "the selection rate of {every} group divided by the largest of any other group, at "
+    "most 1 ({selected})",
 }
 
 
@@ -96,7 +103,10 @@ def _claim(single: Single) -> str:
 def _where(question: Question, population: Measured, rho: str) -> str:
     """Return the distributions that a claim is about."""
     centre = "the data" if question.confidence is None else "the distribution that the rows were drawn from"
-    said = [f"every population within {DISTANCES[question.divergence]} {rho} of {centre}"]
+    within = f"within {DISTANCES[question.divergence]} {rho} of {centre}"
+    if question.divergence == "trimming":
+        within = f"that is left when a share of at most {rho} of {centre} is taken away"
+    said = [f"every population {within}"]
     if not question.fair:
         said.append("with any base rates")
     elif question.base_rate_tolerance is None:
@@ -137,7 +147,8 @@ def _metric(single: Single) -> str:
     if population.positive is not None:
         selected = f"of rows that are predicted as {_name(population.positive)}"
     every = "each" if metric.group is None else "one"
-    text = METRICS.get(metric.name, "the metric").format(mean=mean, every=every, selected=selected)
+    found = METRICS | (METRICS_OF_ONE if metric.group is not None else {})
+    text = found.get(metric.name, "the metric").format(mean=mean, every=every, selected=selected)
     return text if metric.group is None else text.replace("one group", f"group {_name(metric.group)}")
 
 

@@ -131,7 +131,9 @@ def _wanted(single: Single) -> list[Objective]:
     """Return what the metric is the worst of: nothing if it makes no sense."""
     asked, population = single.question.metric, single.population
     metric = METRICS.get(asked.name)
-    if metric is None or (metric.selects and population.loss != SELECTED) or (metric.pairs and asked.group is not None):
+    if metric is None or (metric.selects and population.loss != SELECTED):
+        return []
+    if metric.pairs and not metric.ratio and asked.group is not None:
         return []
     places = [] if population.positive is None else _places(population.labels, population.positive)
     rows: dict[str, list[tuple[int | None, bool]]] = {
@@ -142,7 +144,9 @@ def _wanted(single: Single) -> list[Objective]:
         "both": [(y, inside) for y in places for inside in (True, False)],
     }
     groups = _places(population.groups, asked.group)
-    ends = list(permutations(groups, 2)) if metric.pairs else [(s, None) for s in groups]
+    ends: list[tuple[int, int | None]] = [(s, None) for s in groups]
+    if metric.pairs:  # a ratio of a chosen group is its own mean, divided by that of each other one
+        ends = [(a, b) for a, b in permutations(range(len(population.groups)), 2) if b in groups]
     return [Objective(plus, minus, *row, metric.ratio) for plus, minus in ends for row in rows[metric.rows]]
 
 
