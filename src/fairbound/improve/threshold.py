@@ -55,7 +55,7 @@ class CertifiedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         Where in X the attribute is: the name (or number) of a column, names of several, or a function of X. The
         estimator is not given these columns. None: it is passed as ``sensitive_features``.
     cv
-        How out-of-fold probabilities are made, as for :func:`sklearn.model_selection.cross_val_predict`.
+        How out-of-fold probabilities are made, as for ``cross_val_predict`` of scikit-learn.
     certificates
         How many certificates the search may compute.
     options
