@@ -76,7 +76,7 @@ def _graded() -> Population:
     rng = np.random.default_rng(12)
     group, label = rng.integers(0, 2, 300), rng.integers(0, 2, 300)
     losses = rng.integers(0, 4 + group, 300) / 5
-    return Population.from_losses(losses, label, sensitive_features=group, loss_name="mine")
+    return Population.from_losses(losses, label, sensitive_features=group, loss="mine")
 
 
 #: A population whose sensitive certificate needs several pieces where base rates may differ.

@@ -86,7 +86,7 @@ def test_many_bins_are_one_measure() -> None:
     rng = np.random.default_rng(0)
     size = 30_000
     found = Population.from_losses(
-        rng.random(size), rng.integers(0, 2, size), sensitive_features=rng.integers(0, 2, size), loss_name="mine"
+        rng.random(size), rng.integers(0, 2, size), sensitive_features=rng.integers(0, 2, size), loss="mine"
     )
     evidence = certify_all(found, [{"metric": "loss"}, {"metric": "loss", "rhos": [0.1], "shift": "sensitive"}], [0.2])
     assert verify(evidence.to_json()).valid

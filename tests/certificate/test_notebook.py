@@ -55,7 +55,7 @@ def population(names: list[str]) -> Population:
         rng.random(120),
         np.resize(names, 120),
         sensitive_features={"g": np.repeat(names, 120 // len(names)), "h": [0, 1] * 60},
-        loss_name=names[0],
+        loss=names[0],
     )
 
 

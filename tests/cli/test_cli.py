@@ -167,15 +167,15 @@ def test_a_confidence_is_stated_and_nothing_more(data: Path, capsys: pytest.Capt
     ("options", "arguments"),
     [
         (["--probability", "p"], {"probability": "p"}),
-        (["--probability", "yes=p", "--loss", "jsd"], {"probability": {"yes": "p"}, "loss_name": "jsd"}),
+        (["--probability", "yes=p", "--loss", "jsd"], {"probability": {"yes": "p"}, "loss": "jsd"}),
         (
             ["--probability", "no=p", "--loss", "cross_entropy", "--clip", "3"],
-            {"probability": {"no": "p"}, "loss_name": "cross_entropy", "clip": 3.0},
+            {"probability": {"no": "p"}, "loss": "cross_entropy", "clip": 3.0},
         ),
-        (["--loss-column", "cost", "--ceiling", "2"], {"loss": "cost", "ceiling": 2.0}),
+        (["--losses", "cost", "--ceiling", "2"], {"losses": "cost", "ceiling": 2.0}),
         (
-            ["--loss-column", "cost", "--ceiling", "2", "--loss", "regret"],
-            {"loss": "cost", "ceiling": 2.0, "loss_name": "regret"},
+            ["--losses", "cost", "--ceiling", "2", "--loss", "regret"],
+            {"losses": "cost", "ceiling": 2.0, "loss": "regret"},
         ),
         (["--prediction", "yhat", "--weight", "w"], {"prediction": "yhat", "weight": "w"}),
     ],

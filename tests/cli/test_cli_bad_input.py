@@ -100,7 +100,7 @@ OPTIONS = [
     (["--prediction", "yhat", "--rho", "0.5:0.1:0.1"], "neither a number nor FIRST:LAST:STEP"),
     (["--prediction", "yhat", "--rho", "0:1:0.000001"], "means 1,000,001 radii"),
     (["--prediction", "yhat", "--rho", "0.001"], "nothing to certify: no distribution with equal base rates is nearer"),
-    (["--rho", "0.3"], "one of the arguments --prediction --probability --loss-column is required"),
+    (["--rho", "0.3"], "one of the arguments --prediction --probability --losses is required"),
     (["--prediction", "yhat", "--probability", "p", "--rho", "0.3"], "not allowed with argument --prediction"),
     (["--prediction", "yhat", "--rho", "0.3", "--shiftt", "general"], "did you mean --shift"),
     (["--prediction", "yhat", "--rho", "0.3", "--conf", "0.9"], "did you mean --confidence?"),
@@ -139,8 +139,8 @@ OPTIONS = [
     (["--probability", "yes=p", "--probability", "yes=w", "--rho", "0.3"], "names a label twice"),
     (["--probability", "ja=p", "--rho", "0.3"], "--probability has no column for the label 'no'"),
     (["--probability", "p", "--loss", "cross_entropy", "--rho", "0.3"], "--shift general needs a ceiling, and the loss 'cross_entropy' has none: pass --clip"),
-    (["--loss-column", "cost", "--rho", "0.3"], "outside [0, 1]; set --ceiling to the largest loss there can be"),
-    (["--loss-column", "cost", "--rho", "0.3", "--ceiling", "-1"], "--ceiling -1.0 is outside"),
+    (["--losses", "cost", "--rho", "0.3"], "outside [0, 1]; set --ceiling to the largest loss there can be"),
+    (["--losses", "cost", "--rho", "0.3", "--ceiling", "-1"], "--ceiling -1.0 is outside"),
 ]  # fmt: skip
 
 

@@ -187,7 +187,7 @@ def test_what_is_wrong_with_a_gate(file: str, text: str, why: str, capsys: pytes
         ["--prediction", "said", "--weight", "w"],
         ["--probability", "p", "--loss", "jsd"],
         ["--probability", "p", "--loss", "cross_entropy", "--clip", "3"],
-        ["--loss-column", "cost", "--loss", "regret"],
+        ["--losses", "cost", "--loss", "regret"],
         ["--prediction", "said", "--confidence", "0.9"],
     ],
 )

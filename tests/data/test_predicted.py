@@ -106,7 +106,7 @@ def test_counts_agree_with_a_loop(found: list[tuple[str, str, str, int]], weight
     assert population.loss == pytest.approx(float(wrong / sum(expected.values())))
     losses = [float(a != b) for a, b in zip(label, prediction, strict=True)]
     same = Population.from_losses(
-        losses, label, sensitive_features=group, sample_weight=weight if weighted else None, loss_name="zero_one"
+        losses, label, sensitive_features=group, sample_weight=weight if weighted else None, loss="zero_one"
     )
     assert_identical(population, same)
     np.testing.assert_array_equal(population.weight, same.weight)
@@ -274,7 +274,7 @@ def test_declared_groups_and_labels_may_be_absent() -> None:
 @each_engine
 def test_without_predicted_labels_nothing_is_known(engine: str) -> None:
     frame = ENGINES[engine](rows(300))
-    for columns in ({"probability": "probability"}, {"loss": "loss"}):
+    for columns in ({"probability": "probability"}, {"losses": "loss"}):
         assert Population.from_frame(frame, label="income", group="sex", **columns).predicted is None  # type: ignore[arg-type]  # one of the two keywords
 
 
@@ -316,7 +316,7 @@ def test_selections_are_the_rows_that_are_predicted_so(label: str, *, weighted: 
         frame["class"],
         sensitive_features=frame[["sex", "old"]],
         sample_weight=frame["weight"] if weighted else None,
-        loss_name="selected",
+        loss="selected",
     )
     assert (found.positive, found.loss_name, found.ceiling, found.two_valued) == (label, "selected", 1.0, True)
     assert (found.groups, found.labels, found.rows) == (population.groups, population.labels, population.rows)
@@ -377,7 +377,7 @@ def test_a_wrong_label_costs_no_more_than_the_ceiling(engine: str) -> None:
     frame = ENGINES[engine](rows(300))
     columns: Any = {"label": "income", "group": "sex", "prediction": "predicted"}
     with pytest.raises(InputError, match=r"1, above the ceiling 0\.5 of 'half'"):
-        Population.from_frame(frame, **columns, loss_name=Loss("half", 0.5, "labels"))
+        Population.from_frame(frame, **columns, loss=Loss("half", 0.5, "labels"))
 
 
 @pytest.mark.parametrize("region", ["sphere", "hoeffding"])
@@ -493,8 +493,8 @@ BAD: list[tuple[Callable[[], object], str]] = [
         "selection_rate is for two labels, and mass has 3 ... from_predictions",
     ),
     (
-        lambda: Population.from_losses([0.5] * 4, [0, 1] * 2, sensitive_features=[0, 0, 1, 1], loss_name="selected"),
-        "loss[0]=0.5 is neither 0 nor 1; choose another loss_name than 'selected'",
+        lambda: Population.from_losses([0.5] * 4, [0, 1] * 2, sensitive_features=[0, 0, 1, 1], loss="selected"),
+        "losses[0]=0.5 is neither 0 nor 1; choose another loss than 'selected'",
     ),
 ]
 
@@ -510,10 +510,10 @@ def test_what_cannot_be_selected_is_refused(call: Callable[[], object], parts: s
 @pytest.mark.parametrize("name", ["zero_one", "selected"])
 def test_names_that_say_two_valued_are_held_to_it(engine: str, name: str) -> None:
     frame = rows(300)
-    columns: Any = {"label": "income", "group": "sex", "loss": "loss", "loss_name": name}
+    columns: Any = {"label": "income", "group": "sex", "losses": "loss", "loss": name}
     with pytest.raises(InputError) as caught:
         Population.from_frame(ENGINES[engine](frame), **columns)
-    assert_clear(caught.value, f"neither 0 nor 1; choose another loss_name than {name!r}")
+    assert_clear(caught.value, f"neither 0 nor 1; choose another loss than {name!r}")
     frame["loss"] = np.round(frame["loss"])
     assert Population.from_frame(ENGINES[engine](frame), **columns).two_valued
 

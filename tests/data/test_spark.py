@@ -40,7 +40,7 @@ def test_faults_in_spark_are_named(spark: Any, tmp_path: Path) -> None:
 def test_no_row_leaves_spark(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = fetched(monkeypatch)
     frame = spark.read.parquet(parquet(plain(30_000), tmp_path))
-    Population.from_frame(frame, **BY_PROBABILITY | {"loss_name": "jsd"})
+    Population.from_frame(frame, **BY_PROBABILITY | {"loss": "jsd"})
     assert [sent[0], *(size <= 4 * 4097 for size in sent[1:])] == [2, True]
 
 

@@ -23,8 +23,8 @@ SLOW = {*SLOW_COUNTING, *SLOW_SENDING}
 WAYS: dict[str, dict[str, Any]] = {
     "predictions": {"prediction": "predicted"},
     "weighted predictions": {"prediction": "predicted", "weight": "weight"},
-    "losses": {"loss": "loss"},
-    "weighted losses": {"loss": "loss", "weight": "weight", "ceiling": 1.7, "groups": ["m", "f", "x"]},
+    "losses": {"losses": "loss"},
+    "weighted losses": {"losses": "loss", "weight": "weight", "ceiling": 1.7, "groups": ["m", "f", "x"]},
 }
 each_engine = pytest.mark.parametrize(
     "engine", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in ENGINES]

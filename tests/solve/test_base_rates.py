@@ -528,7 +528,7 @@ def test_samples(shift: Any) -> None:
     rng = np.random.default_rng(4)
     cell = rng.choice(4, size=2000, p=P.ravel())
     loss = rng.uniform(size=2000) < E.ravel()[cell]
-    population = Population.from_losses(loss, cell % 2, sensitive_features=cell // 2, loss_name="zero_one")
+    population = Population.from_losses(loss, cell % 2, sensitive_features=cell // 2, loss="zero_one")
     bounds = []
     for asked in ({}, {"base_rate_tolerance": 0.05}, {"fair": False}):
         known = certify(population, 0.2, shift=shift, **asked)

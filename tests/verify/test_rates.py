@@ -72,7 +72,7 @@ def test_samples_are_proved(shift: Any, asked: dict[str, Any]) -> None:
     rng = np.random.default_rng(4)
     cell = rng.choice(4, size=500, p=P.ravel())
     loss = rng.uniform(size=500) < E.ravel()[cell]
-    population = Population.from_losses(loss, cell % 2, sensitive_features=cell // 2, loss_name="zero_one")
+    population = Population.from_losses(loss, cell % 2, sensitive_features=cell // 2, loss="zero_one")
     certificate = certify(population, 0.2, shift=shift, confidence=0.9, **asked)
     assert verify(certificate.to_json()).valid
 
@@ -209,7 +209,7 @@ def test_nothing_claims_equal_base_rates(shift: Any, confidence: float | None) -
     rng = np.random.default_rng(4)
     cell = rng.choice(4, size=500, p=P.ravel())
     loss = rng.uniform(size=500) < E.ravel()[cell]
-    population = Population.from_losses(loss, cell % 2, sensitive_features=cell // 2, loss_name="zero_one")
+    population = Population.from_losses(loss, cell % 2, sensitive_features=cell // 2, loss="zero_one")
     for question, words in (
         ({"base_rate_tolerance": 0.05}, "base rates within 0.05 of each other"),
         ({"fair": False}, "no condition on base rates"),

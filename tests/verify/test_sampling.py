@@ -64,7 +64,7 @@ def sample(rng: np.random.Generator, rows: int, kind: str, groups: int = 2, labe
         label,
         sensitive_features=group,
         ceiling=top,
-        loss_name="zero_one" if kind == "zero_one" else "loss",
+        loss="zero_one" if kind == "zero_one" else "loss",
         groups=list(range(groups)),
         labels=list(range(labels)),
     )

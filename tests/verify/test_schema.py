@@ -54,7 +54,7 @@ EMPTY_MOMENTS = Population.from_moments([[0.5, 0.2], [0.3, 0.0]], E, groups=[1.5
 SEEN: Any = {"sensitive_features": list("aabbaabb") * 25, "groups": list("abc")}
 SAMPLE = Population.from_losses([(i * i % 7) / 7 for i in range(200)], [0, 1] * 100, **SEEN)
 ERRORS = Population.from_losses(
-    [i % 7 == 0 for i in range(200)], [i % 3 % 2 for i in range(200)], loss_name="zero_one", **SEEN
+    [i % 7 == 0 for i in range(200)], [i % 3 % 2 for i in range(200)], loss="zero_one", **SEEN
 )
 SELECTED = Population.from_predictions(
     [i % 3 % 2 for i in range(200)], [i % 7 % 2 for i in range(200)], sensitive_features=list("aabb") * 50

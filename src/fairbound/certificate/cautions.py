@@ -110,7 +110,7 @@ def check_loss_name(population: Population) -> None:
     alike = next((ours for ours in RESERVED if looks(ours) == looks(name) and name not in OURS), None)
     if alike is not None or len(name) > MOST_SEEN:
         why = f"looks like {alike!r}" if alike is not None else f"has more than {MOST_SEEN} characters"
-        message = f"{given('loss_name', name)} {why}; choose another name"
+        message = f"{given('loss', name)} {why}; choose another name"
         raise InputError(message)
 
 

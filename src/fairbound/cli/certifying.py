@@ -92,7 +92,7 @@ exit status:
 RADIUS_EXAMPLES = """\
 examples:
   fairbound radius predictions.csv --label income --prediction yhat --group sex --max-loss 0.25
-  fairbound radius test.parquet --label y --loss-column cost --ceiling 2 --group sex --max-loss 0.5 --fail-below 0.1
+  fairbound radius test.parquet --label y --losses cost --ceiling 2 --group sex --max-loss 0.5 --fail-below 0.1
   fairbound radius predictions.csv --label income --prediction yhat --group sex --metric demographic_parity_ratio \\
       --min-ratio 0.8
 

@@ -38,7 +38,7 @@ ROLES = {
     "group": "--group",
     "prediction": "--prediction",
     "probability": "--probability",
-    "loss_column": "--loss-column",
+    "losses": "--losses",
     "loss": "--loss",
     "clip": "--clip",
     "ceiling": "--ceiling",
@@ -156,15 +156,15 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         metavar="[LABEL=]COLUMN",
         help="the probability of a label, or of the second in sorted order; with three or more labels one for each",
     )
-    model.add_argument("--loss-column", metavar="COLUMN", help="losses that are computed already")
+    model.add_argument("--losses", metavar="COLUMN", help="losses that are computed already")
     data.add_argument(
         "--loss",
         metavar="NAME",
         help=f"the loss: {', '.join(LOSSES)} (default: zero_one of predictions, brier of probabilities); with "
-        "--loss-column what to call it",
+        "--losses what to call it",
     )
     data.add_argument("--clip", type=number, metavar="X", help="cut the loss of probabilities off at X")
-    data.add_argument("--ceiling", type=number, metavar="X", help="largest possible loss in --loss-column (default: 1)")
+    data.add_argument("--ceiling", type=number, metavar="X", help="largest possible loss in --losses (default: 1)")
     data.add_argument("--weight", metavar="COLUMN", help="row weights")
     data.add_argument(
         "--missing",
@@ -353,9 +353,9 @@ def read_rows(arguments: argparse.Namespace, make: Callable[..., Read], **more: 
                 group=arguments.group,
                 prediction=arguments.prediction,
                 probability=_probability(arguments, frame),
-                loss=arguments.loss_column,
+                losses=arguments.losses,
                 weight=arguments.weight,
-                loss_name=arguments.loss,
+                loss=arguments.loss,
                 clip=arguments.clip,
                 ceiling=arguments.ceiling,
                 missing=arguments.missing,
@@ -378,7 +378,7 @@ def read_rows(arguments: argparse.Namespace, make: Callable[..., Read], **more: 
 def _used(arguments: argparse.Namespace) -> list[str]:
     """Return the columns that are used."""
     probability = [text.rpartition("=")[2] for text in arguments.probability or ()]
-    named = [arguments.label, *arguments.group, arguments.prediction, *probability, arguments.loss_column]
+    named = [arguments.label, *arguments.group, arguments.prediction, *probability, arguments.losses]
     return [name for name in (*named, arguments.weight) if name is not None]
 
 
@@ -388,8 +388,8 @@ def _check_roles(arguments: argparse.Namespace) -> None:
     if missing:
         message = f"the following arguments are required: {', '.join(missing)}"
         raise ProblemError(message)
-    if (arguments.prediction, arguments.probability, arguments.loss_column) == (None, None, None):
-        message = "one of the arguments --prediction --probability --loss-column is required"
+    if (arguments.prediction, arguments.probability, arguments.losses) == (None, None, None):
+        message = "one of the arguments --prediction --probability --losses is required"
         raise ProblemError(message)
 
 

@@ -28,7 +28,7 @@ ROLES = {
     "label": "--label",
     "prediction": "--prediction",
     "probability": "--probability",
-    "loss": "--loss-column",
+    "loss": "--losses",
     "weight": "--weight",
 }
 

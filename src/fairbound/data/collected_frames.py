@@ -101,7 +101,7 @@ def _numbers(frame: nw.DataFrame[Any], name: str) -> Floats:
 def _losses(frame: nw.DataFrame[Any], columns: Columns, labels: Categories) -> Floats:
     """Return the loss of each row."""
     if columns.row_losses is None:
-        return _numbers(frame, str(columns.loss))
+        return _numbers(frame, str(columns.losses))
     named = {label: _numbers(frame, column) for label, column in columns.named(labels.names).items()}
     check_sums(frame, columns)
     losses = columns.row_losses(*by_label(named, labels))

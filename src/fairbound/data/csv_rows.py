@@ -111,7 +111,7 @@ def _losses(columns: Columns, numbers: dict[str, Floats], labels: Categories) ->
     """Return the loss of each row: computed from probabilities, or as it stands in the file."""
     measure = columns.row_losses
     if measure is None:
-        return numbers[str(columns.loss)]
+        return numbers[str(columns.losses)]
     if not columns.by_place:
         columns = replace(columns, probability=_known_labels(columns.probability, labels.names))
     named = {label: numbers[column] for label, column in columns.named(labels.names).items()}

@@ -83,8 +83,8 @@ def key_names(columns: Columns) -> list[str]:
 def choose(frame: Lazy, columns: Columns, others: dict[str, nw.Expr]) -> Lazy:
     """Return the label, the groups, the predicted label ``p`` or the ``loss``, and others, under names of our own."""
     keys = dict(zip(key_names(columns), map(nw.col, (columns.label, *columns.groups)), strict=True))
-    if columns.loss is not None:
-        values = {"loss": number(columns.loss)}
+    if columns.losses is not None:
+        values = {"loss": number(columns.losses)}
     elif columns.prediction is not None:
         values = {"p": _prediction(frame, columns, columns.prediction)}
     else:

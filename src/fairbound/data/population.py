@@ -252,13 +252,13 @@ class Population:
     @classmethod
     def from_losses(
         cls,
-        loss: Any,
+        losses: Any,
         y_true: Any,
         *,
         sensitive_features: Any,
         ceiling: float = 1.0,
         sample_weight: Any = None,
-        loss_name: str = "loss",
+        loss: str = "loss",
         groups: Sequence[Hashable] | None = None,
         labels: Sequence[Hashable] | None = None,
     ) -> Population:
@@ -266,7 +266,7 @@ class Population:
 
         Parameters
         ----------
-        loss
+        losses
             The model's loss on each held-out row.
         y_true
             The true label of each row.
@@ -277,7 +277,7 @@ class Population:
             shifting with observed support, can be certified).
         sample_weight
             Weights of the rows.
-        loss_name
+        loss
             What to call the loss. "zero_one" and "selected" say that there is nothing between 0 and the ceiling.
         groups, labels
             All groups and labels there are, in the order wanted, if some may be absent from the rows.
@@ -288,13 +288,13 @@ class Population:
         >>> Population.from_losses([0.1, 0.2, 0.4, 0.9], [0, 1, 0, 1], sensitive_features=["a", "a", "b", "b"])
         Population(2 groups x 2 labels, 4 rows, mean loss=0.400000, ceiling=1)
         """
-        losses = numbers("loss", loss)
-        if losses.ndim != 1:
-            message = f"{argument('loss')} must have one entry per row, but its shape is {losses.shape}"
+        values = numbers("losses", losses)
+        if values.ndim != 1:
+            message = f"{argument('losses')} must have one entry per row, but its shape is {values.shape}"
             raise InputError(message)
         top = read_ceiling(ceiling)
         counted = count_arrays(
-            losses, encode_labels("y_true", y_true, labels), sensitive_features, sample_weight, top, loss_name, groups
+            values, encode_labels("y_true", y_true, labels), sensitive_features, sample_weight, top, loss, groups
         )
         return cls._of(counted, "refuse", some_absent=(groups is not None, labels is not None))
 
@@ -406,9 +406,9 @@ class Population:
         group: str | Sequence[str],
         prediction: str | None = None,
         probability: ProbabilityColumns | None = None,
-        loss: str | None = None,
+        losses: str | None = None,
         weight: str | None = None,
-        loss_name: str | Loss | None = None,
+        loss: str | Loss | None = None,
         clip: float | None = None,
         ceiling: float | None = None,
         missing: Missing = "refuse",
@@ -431,19 +431,19 @@ class Population:
             The column of true labels.
         group
             The column of groups; several columns give intersectional groups (tuples).
-        prediction, probability, loss
+        prediction, probability, losses
             Exactly one of them. ``prediction``: the column of predicted labels. ``probability``: the column of the
             second label's probability (in sorted order), a list with a column per label, or a dict from labels to
-            columns, which with two labels may name one of them. ``loss``: a column of losses already computed.
+            columns, which with two labels may name one of them. ``losses``: a column of losses already computed.
         weight
             The column of row weights.
-        loss_name
+        loss
             With ``probability`` the loss to take: "brier" (if nothing is said), "jsd", "absolute", "cross_entropy", or
-            a :class:`~fairbound.Loss` (in memory only). With ``loss`` what to call it; else the column's name.
+            a :class:`~fairbound.Loss` (in memory only). With ``losses`` what to call them; else the column's name.
         clip
             Cut the loss of probabilities off here; this is its ceiling.
         ceiling
-            The largest loss there can be in the column ``loss``; 1 if nothing is said.
+            The largest loss there can be in the column ``losses``; 1 if nothing is said.
         missing
             What to do with rows that lack a value (null or NaN) in a column that is used: "refuse", or "drop" to leave
             them out. ``excluded_rows`` and the assumptions of certificates tell how many those were.
@@ -468,9 +468,9 @@ class Population:
             group=group,
             prediction=prediction,
             probability=probability,
-            loss=loss,
+            losses=losses,
             weight=weight,
-            loss_name=loss_name,
+            loss=loss,
             clip=clip,
             ceiling=ceiling,
             missing=missing,

@@ -80,9 +80,9 @@ class Tally:
         group: str | Sequence[str],
         prediction: str | None = None,
         probability: ProbabilityColumns | None = None,
-        loss: str | None = None,
+        losses: str | None = None,
         weight: str | None = None,
-        loss_name: str | Loss | None = None,
+        loss: str | Loss | None = None,
         clip: float | None = None,
         ceiling: float | None = None,
         missing: Missing = "refuse",
@@ -95,7 +95,7 @@ class Tally:
 
         Parameters
         ----------
-        frame, label, group, prediction, probability, loss, weight, loss_name, clip, ceiling, missing
+        frame, label, group, prediction, probability, losses, weight, loss, clip, ceiling, missing
             As for :meth:`Population.from_frame`. Losses need a ceiling: it fixes the edges of their bins.
         groups, labels
             All groups and labels there are, here or elsewhere. If they are not named, they are those that are found in
@@ -113,7 +113,7 @@ class Tally:
         >>> import pandas
         >>> from fairbound import Tally
         >>> frame = pandas.DataFrame({"sex": list("fff"), "y": [0, 1, 1], "cost": [0.1, 0.5, 0.25]})
-        >>> Tally.count(frame, label="y", group="sex", loss="cost", groups=["f", "m"], name="a site with one group")
+        >>> Tally.count(frame, label="y", group="sex", losses="cost", groups=["f", "m"], name="a site with one group")
         Tally(3 rows in 1 part, cost)
         """
         from fairbound.data.tally_rows import bins_of, count_frame_cells  # noqa: PLC0415 (narwhals, only where it is used)
@@ -123,9 +123,9 @@ class Tally:
             group=group,
             prediction=prediction,
             probability=probability,
-            loss=loss,
+            losses=losses,
             weight=weight,
-            loss_name=loss_name,
+            loss=loss,
             clip=clip,
             ceiling=ceiling,
             missing=missing,
