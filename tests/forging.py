@@ -112,7 +112,7 @@ WIDE_LIMITS: dict[str, Any] = {"label_limits": {0: (0.2, 0.3), 1: (0.3, 0.5)}, "
 CONDITIONS: dict[str, Any] = {"equal": {}, "near": {"base_rate_tolerance": 0.05}, "any": {"fair": False}}
 
 #: Radii at which something moves, but no group can be emptied.
-RADII = {"total_variation": 0.1, "kl": 0.1, "chi_squared": 0.2}
+RADII = {"total_variation": 0.1, "kl": 0.1, "chi_squared": 0.2, "trimming": 0.2}
 
 #: How closely a question is answered, and with how many pieces at most, unless it says so itself.
 USUAL: dict[str, Any] = {"tol": 1e-3, "budget": 60}

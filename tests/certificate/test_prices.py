@@ -26,7 +26,7 @@ METRICS = (
     "demographic_parity_ratio",
     "equalized_odds_difference",
 )
-OTHERS = ("total_variation", "kl", "chi_squared")
+OTHERS = ("total_variation", "kl", "chi_squared", "trimming")
 
 #: From a change of each cell's mean to a population.
 Changed = Callable[[Floats], Population]
@@ -66,7 +66,7 @@ def tables(seed: int, shape: tuple[int, int]) -> Changed:
 
 def radius(population: Population, asked: dict[str, Any]) -> float:
     far = {"kl": 0.08, "chi_squared": 0.15}.get(asked.get("divergence", ""), 0.12)
-    return float(certify_curve(population, [1.0], tol=1e-2, **asked).distance) + far
+    return float(certify_curve(population, [0.95], tol=1e-2, **asked).distance) + far
 
 
 def differences(changed: Changed, rho: float, asked: dict[str, Any], shape: tuple[int, int]) -> tuple[Floats, Floats]:
@@ -151,7 +151,7 @@ def test_divergences(divergence: str, shift: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("divergence", OTHERS)
+@pytest.mark.parametrize("divergence", OTHERS[:3])  # the worst case of trimming jumps with the means
 @pytest.mark.parametrize("asked", [{}, {"fair": False}, {"metric": "group_loss"}])
 @pytest.mark.parametrize("shift", ["sensitive", "general"])
 def test_more_divergences(divergence: str, shift: str, asked: dict[str, Any], seed: int) -> None:

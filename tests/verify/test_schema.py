@@ -140,6 +140,7 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "total variation, limits": lambda: certify(
         WIDE, 0.5, divergence="total_variation", shift="sensitive", label_skew=0.4, tol=1e-2
     ).to_json(),
+    "trimming": lambda: certify(ROWS, 0.5, divergence="trimming", shift="sensitive", tol=1e-2).to_json(),
     "kl, variance": lambda: certify(VARIANCE, 0.3, divergence="kl", tol=1e-3).to_json(),
     "chi-squared, losses": lambda: certify(ROWS, 2.0, divergence="chi_squared", tol=1e-2).to_json(),
     "kl, without equal base rates": lambda: certify(ROWS, 0.3, divergence="kl", fair=False).to_json(),

@@ -14,7 +14,7 @@ from typing import Any
 from flint import arb, ctx
 
 from fairbound.verify.balls import PRECISION, largest, rounded_up
-from fairbound.verify.document import Answer, Objective, Pairwise, Single, Tilted, singles
+from fairbound.verify.document import Answer, Objective, Pairwise, Question, Single, Tilted, singles
 from fairbound.verify.leaves import bounds_of_pairs, excess_of, least_shares
 from fairbound.verify.metric import combined, is_ratio, made_of
 from fairbound.verify.reading import read_document
@@ -78,7 +78,7 @@ class ProvedCurve:
                 continue
             rho, answer = point.rho, point.answers[number]
             statement = whole.at(rho, None if surrogate is None else surrogate.least_affinity(rho))
-            if _indirect(about, answer):
+            if _indirect(question, about, answer):
                 found.append(_Line(rho, answer.bound, statement.radius, [], None))
                 continue
             lines = _lines(statement, answer)
@@ -127,9 +127,11 @@ def _lines(statement: Statement, answer: Answer) -> list[tuple[arb, arb]]:
     return found
 
 
-def _indirect(about: Objective | None, answer: Answer) -> bool:
-    """Whether the claim stands inside the proof: then it proves nothing but the claim."""
-    return about is not None and (about.ratio or any(isinstance(leaf, Tilted) for leaf in answer.proof.leaves))
+def _indirect(question: Question, about: Objective | None, answer: Answer) -> bool:
+    """Whether the claim, or the radius, stands inside the proof: then it proves nothing but the claim."""
+    return question.divergence == "trimming" or (
+        about is not None and (about.ratio or any(isinstance(leaf, Tilted) for leaf in answer.proof.leaves))
+    )
 
 
 def _ball(value: Fraction) -> arb:

@@ -126,7 +126,8 @@ class Certificate:
     group_limits, label_limits
         Linear limits on Q's group shares and on its label shares; None for none.
     divergence
-        How the distance from the data is measured: "hellinger", "total_variation", "kl" or "chi_squared".
+        How the distance from the data is measured: "hellinger", "total_variation", "kl",
+        "chi_squared" or "trimming".
     metric
         What is bounded: "loss", or another metric.
     group
@@ -191,6 +192,11 @@ class Certificate:
     def distance_words(self) -> str:
         """What sentences call the distance that ``rho`` is measured in."""
         return DIVERGENCES[self.divergence].words
+
+    @property
+    def distance_formula(self) -> str:
+        """How it is written down."""
+        return DIVERGENCES[self.divergence].formula
 
     @property
     def distributions(self) -> str:

@@ -19,7 +19,7 @@ from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, M
 from fairbound.data.population import Population
 from fairbound.data.provenance import Provenance
 from fairbound.errors import InputError, argument
-from fairbound.problem.divergences import DIVERGENCES, HELLINGER, affinity_at
+from fairbound.problem.divergences import DIVERGENCES, HELLINGER
 from fairbound.problem.limits import Limits
 from fairbound.problem.objective import Objective
 from fairbound.sampling.discretise import Sample
@@ -244,4 +244,4 @@ def read_witness(document: written.Witness, loss: float, rho: float, divergence_
     mass = k[:, None] * r if document.mass is None else _floats(document.mass)
     divergence = DIVERGENCES[divergence_name]
     distance = None if divergence is HELLINGER else rho
-    return Witness(k, r, mass, inside, _floats(document.unseen), loss, affinity_at(divergence, rho), distance)
+    return Witness(k, r, mass, inside, _floats(document.unseen), loss, divergence.least_affinity(rho), distance)

@@ -21,6 +21,7 @@ from fairbound.data.loss_summary import MeanAndVariance, MeanOnly
 from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.data.population import Population
 from fairbound.errors import InputError, argument
+from fairbound.problem.divergences import DIVERGENCES
 from fairbound.problem.objective import Objective
 from fairbound.sampling.region import Surrogate
 from fairbound.wording.names import name
@@ -30,6 +31,10 @@ from fairbound.wording.vocabulary import SELECTED, ZERO_ONE, wording
 
 class Priced(Proved, Protocol):
     """What prices need of a certificate."""
+
+    @property
+    def rho(self) -> float:
+        """The radius."""
 
     @property
     def gap(self) -> float:
@@ -438,9 +443,10 @@ class _Found:
         return float((step[usable] * apart).sum() / np.square(apart).sum())
 
     def _jump(self, at: Multipliers) -> Floats:
-        """Return what an atom at the ceiling is worth more than one without loss, under total variation."""
+        """Return what an atom at the ceiling is worth more than one without loss, where ratios jump."""
         top = at.factor * self.known.ceiling * np.where(self.sign < 0, -1.0, 1.0) + at.shift - at.eta
-        return (np.maximum(top, 0.0) - np.maximum(at.shift - at.eta, 0.0)) / at.scale
+        most = DIVERGENCES[self.c.divergence].largest_ratio(np.array(self.c.rho))
+        return most * (np.maximum(top, 0.0) - np.maximum(at.shift - at.eta, 0.0)) / at.scale
 
     def _moments(self, known: MeanAndVariance) -> Floats:
         """Return the price of a mean whose variance stays: one atom moves, and mass goes from one to the other."""
@@ -489,7 +495,7 @@ class _Found:
             said.append("The bound says nothing at this radius, so no error moves it.")
         elif c.gap > max(c.tol, 1e-5):
             said.append("The bound is not close to the worst case that was found: the prices are those of that case.")
-        if c.divergence not in SMOOTH and c.shift == "general":
+        if c.divergence == "trimming" or (c.divergence not in SMOOTH and c.shift == "general"):
             one_sided |= True
             said.append("Under this distance prices jump: what is given lies between those of a rise and of a fall.")
         if c.lower:

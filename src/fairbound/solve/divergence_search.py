@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
-from fairbound.problem.divergences import TOTAL_VARIATION, Divergence
+from fairbound.problem.divergences import TOTAL_VARIATION, TRIMMING, Divergence
 from fairbound.solve.answer import Answer
 from fairbound.solve.cone_pieces import MOST_ATOMS, ConeMultipliers, ConePieces
 from fairbound.solve.conjugate_bounds import moving_bound, single_bound
@@ -37,6 +37,9 @@ BATCH = 2_000_000
 
 #: A search is given up that has hardly come closer in so many rounds (for each dimension).
 PATIENCE = 5
+
+#: Trimming: shares that some Q has may lie apart, and it takes many halvings to find out where there is none.
+PATIENCE_BETWEEN = 25
 
 #: The limit on lam, in units of the largest ceiling, at first and at most.
 FIRST_CAP = 100.0
@@ -114,7 +117,7 @@ class DivergenceSearch:
             if target is not None and (bound <= target or witness.loss > target):
                 break
             gaps.append(bound - goal)
-            patience = PATIENCE * (size - 1)
+            patience = (PATIENCE_BETWEEN if self.divergence is TRIMMING else PATIENCE) * (size - 1)
             if len(gaps) > patience and gaps[-1] > 0.9 * gaps[-1 - patience]:
                 break  # close to the nearest distribution multipliers grow beyond what a solver finds
             fresh = forest.cut(self._cuts(forest, goal))
@@ -265,8 +268,9 @@ class DivergenceSearch:
             return witness
         labels = self.problem.labels
         share, corners = labels.inside(pieces.guess[worst]), self._shares(pieces.corners[worst])
-        edge = labels.inside(corners[np.abs(corners - share).sum(axis=1).argmin()])  # the worst case is often a corner
-        for spot in (self._attaining.label_share(rho, share), edge, *self._possible_spot(forest, rho, worst)):
+        edges = labels.inside(corners[np.abs(corners - share).sum(axis=1).argsort()])
+        edges = edges[: 2 if self.divergence.jumps else 1]  # the worst case is often a corner; of kinks, next to one
+        for spot in (self._attaining.label_share(rho, share), *edges, *self._possible_spot(forest, rho, worst)):
             k = self._group_share(rho, spot)
             if not (np.isfinite(k).all() and np.maximum(k, 0.0).any()):
                 continue

@@ -30,6 +30,7 @@ DISTANCES = {
     "total_variation": "total variation distance",
     "kl": "Kullback-Leibler divergence",
     "chi_squared": "chi-squared divergence",
+    "trimming": "trimmed share",
 }
 
 #: What is bounded: of the mean, of the share of rows that are predicted as one label, or of shares among some rows.
@@ -102,7 +103,10 @@ def _claim(single: Single) -> str:
 def _where(question: Question, population: Measured, rho: str) -> str:
     """Return the distributions that a claim is about."""
     centre = "the data" if question.confidence is None else "the distribution that the rows were drawn from"
-    said = [f"every population within {DISTANCES[question.divergence]} {rho} of {centre}"]
+    within = f"within {DISTANCES[question.divergence]} {rho} of {centre}"
+    if question.divergence == "trimming":
+        within = f"that is left when a share of at most {rho} of {centre} is taken away"
+    said = [f"every population {within}"]
     if not question.fair:
         said.append("with any base rates")
     elif question.base_rate_tolerance is None:

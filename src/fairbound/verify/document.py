@@ -37,7 +37,7 @@ Bin = Annotated[list[Amount], Within(4, 4)]
 #: How a piece is cut: two of its corners, and where between them the new corner lies (0 the first, 1 the second).
 Split = Annotated[list[Amount], Within(3, 3)]
 
-Divergence = Literal["hellinger", "total_variation", "kl", "chi_squared"]
+Divergence = Literal["hellinger", "total_variation", "kl", "chi_squared", "trimming"]
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,14 @@ Multipliers = tuple[list[list[float]], list[list[float]] | None]
 
 ZERO = arb(0)
 
-#: The conjugate of ``lam f`` is ``g(z) - offset · lam``: the offset, f'(inf) unless it is infinite, and g for lam > 0.
+#: The conjugate of ``lam f`` is ``g(z) - offset · lam``: the offset, f'(inf) unless it is infinite, and g for lam > 0,
+#: to be multiplied by the largest density ratio where one is asked for.
 CONJUGATES: dict[str, tuple[int, int | None, Callable[[arb, arb], arb]]] = {
     "hellinger": (1, 0, lambda z, lam: lam * lam / (-4 * z) if z < 0 else arb("inf")),
     "total_variation": (0, 1, lambda z, _: z.max(ZERO)),
     "kl": (1, None, lambda z, lam: lam * (z / lam).exp()),
     "chi_squared": (1, None, lambda z, lam: (z + 2 * lam).max(ZERO) * (z + 2 * lam).max(ZERO) / (4 * lam)),
+    "trimming": (0, None, lambda z, _: z.max(ZERO)),
 }
 
 
@@ -131,7 +133,7 @@ def _tilted(statement: Statement, leaf: Tilted, axis: str, corners: Corners, cla
             factor, shift = values(place, corner)
             if slope is not None and not eta + slope * lam >= factor * cell.ceiling + shift:
                 raise RefusedError(f"a multiplier of cell {place} falls below its ceiling: not feasible")
-            here += _expected(cell, factor, shift - eta, lam, conjugate)
+            here += statement.most_ratio * _expected(cell, factor, shift - eta, lam, conjugate)
         most.append(here)
     bound = other.support(level, other_mu) - _dot(gamma, centre) + lam * (statement.radius - offset) + largest(most)
     return bound + searched.support(omega, searched_mu) if any(leaf.omega) else bound

@@ -32,7 +32,7 @@ from fairbound.verify.names import CEILINGS, OURS, RESERVED, SELECTED, TWO_VALUE
 from fairbound.verify.strict import MalformedError, canonical, parse, read
 
 #: The divergences that are at most one.
-UNIT_RANGE = ("hellinger", "total_variation")
+UNIT_RANGE = ("hellinger", "total_variation", "trimming")
 
 Shape = tuple[int, ...]
 

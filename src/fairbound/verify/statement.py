@@ -21,6 +21,9 @@ from fairbound.verify.shares import Side
 #: by a hair would have a witness all the same, and multipliers that prove anything of it.
 LEEWAY = fmpq(1, 10**12)
 
+#: Divergences whose density ratios jump: they know no worst law of a variance.
+JUMPS = ("total_variation", "trimming")
+
 #: Masses and values.
 Atoms = list[tuple[arb, arb]]
 Place = tuple[int, int]
@@ -101,6 +104,8 @@ class Statement:
         self.scale = largest(map(abs, values))
 
     def _within(self, rho: float, affinity: arb | None) -> None:
+        #: What density ratios are at most where the divergence says so, else 1: the factor of its conjugate.
+        self.most_ratio = (1 + arb(LEEWAY)) / (1 - arb(rho)) if self.divergence == "trimming" else arb(1)
         #: What the divergence of Q is at most; of a Hellinger ball, 1 less the affinity.
         self.radius = radius(self.question, rho, affinity)
         self.affinity = 1 - self.radius
@@ -158,7 +163,7 @@ def radius(question: Question, rho: float, affinity: arb | None) -> arb:
     if question.divergence == "hellinger":
         least = 1 - arb(rho) ** 2 if affinity is None else affinity
         return 1 - (least - arb(LEEWAY)).max(arb(0))
-    return arb(rho) + arb(LEEWAY) * (1 + arb(rho))
+    return arb(0) if question.divergence == "trimming" else arb(rho) + arb(LEEWAY) * (1 + arb(rho))
 
 
 def _cell(population: Measured, question: Question, place: Place, whole: arb, sign: int, factor: float) -> Cell:
@@ -208,7 +213,7 @@ def _law(
     if ceiling is None or question.support != "any":
         raise RefusedError("observed support needs the losses themselves")
     top = arb(ceiling)
-    if isinstance(known, Mean) or question.divergence == "total_variation":  # which knows no worst law of a variance
+    if isinstance(known, Mean) or question.divergence in JUMPS:
         law = [((top - mean) / top, arb(0)), (mean / top, top)]
         return law, law, arb(0), top
     variance, room = arb(known.variance[s][y]), mean if falling else top - mean

@@ -16,12 +16,14 @@ from fairbound.verify.statement import LEEWAY, Place, Statement
 #: The attained value may be understated by this much, relative to the ceiling.
 UNDERSTATED = fmpq(1, 10**6)
 
-#: ``p f(q / p)`` for p > 0; of a Hellinger ball less p, which adds up to one: at radius 1 nothing is rounded.
+#: ``p f(q / p)`` for p > 0; of a Hellinger ball less p, which adds up to one: at radius 1 nothing is rounded. Where a
+#: largest density ratio is asked for p is multiplied by it, and nothing may be above that.
 COSTS: dict[str, Callable[[arb, arb], arb]] = {
     "hellinger": lambda p, q: -(p * q).sqrt(),
     "total_variation": lambda p, q: (q - p).max(arb(0)),
     "kl": lambda p, q: p if q.is_zero() else q * (q / p).log() - q + p,
     "chi_squared": lambda p, q: (q - p) * (q - p) / p,
+    "trimming": lambda p, q: (q - p).max(arb(0)),
 }
 
 
@@ -50,7 +52,7 @@ def witness_value(statement: Statement, witness: Witness, attained: float) -> fl
                     raise RefusedError(f"the witness puts mass on a loss that does not occur in cell {place}")
                 continue
             q = arb(share) / whole
-            distance += cost(p, masses[place] * q)
+            distance += cost(statement.most_ratio * p, masses[place] * q)
             value += q * v
         stray += masses[place] * arb(unseen) / whole
         value += arb(unseen) / whole * cell.ceiling
