@@ -213,7 +213,7 @@ def test_nobody_signs_what_is_not_proved(folder: Path, document: str) -> None:
 def test_two_files_of_one_name_are_refused(folder: Path) -> None:
     (folder / "old").mkdir()
     (folder / "old" / "model.pkl").write_bytes(b"")
-    with pytest.raises(InputError, match="two files are called 'model.pkl'"):
+    with pytest.raises(InputError, match=r"two files are called 'model\.pkl'"):
         attest(folder / "certificate.json", PRIVATE, files=[folder / "model.pkl", folder / "old" / "model.pkl"])
 
 

@@ -21,7 +21,7 @@ def test_skops_takes_the_section() -> None:
     card.add(**{"Certified bounds": card_section(EVIDENCE)})
     text = card.render()
     assert "# Certified bounds" in text
-    assert f"| loss | 0.1 | at most | {EVIDENCE['loss'].certificates[0].bound:.4f}"[:-1] in text
+    assert f"| loss | 0.1 | at most | {EVIDENCE['loss'].bound[0]:.4f}"[:-1] in text
 
 
 def test_hugging_face_takes_section_and_results() -> None:

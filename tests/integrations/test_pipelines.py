@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -12,6 +18,7 @@ import yaml
 
 from fairbound import Outcome, Population, certify, certify_all, certify_curve
 from fairbound.cli import main
+from fairbound.cli.program import parser
 from fairbound.integrations.pipelines import github_annotations, junit, write_step_summary
 from fairbound.integrations.summary import Summary
 from tests.integrations.problems import population
@@ -194,17 +201,54 @@ def test_the_hook_is_a_command_of_ours() -> None:
     assert hook["pass_filenames"] is False
 
 
-def pipelines() -> dict[str, Any]:
-    """Return the workflows that the page shows, by their languages."""
+def commands(found: Any) -> Iterator[str]:
+    """Yield the commands of ours in a workflow, wherever they stand."""
+    if isinstance(found, dict | list):
+        for one in found.values() if isinstance(found, dict) else found:
+            yield from commands(one)
+    elif isinstance(found, str) and found.startswith("fairbound "):
+        yield found.partition(" > ")[0]
+
+
+def test_workflows_of_the_page_are_yaml_and_run_commands_that_there_are() -> None:
     text = (ROOT / "docs" / "integrations.md").read_text("utf-8")
     blocks = [part.partition("\n```")[0] for part in text.split("```yaml\n")[1:]]
-    return {block.partition("\n")[0].lstrip("# "): yaml.safe_load(block) for block in blocks}
+    assert [block.partition("\n")[0] for block in blocks] == [
+        "# .github/workflows/fairbound.yml",
+        "# .gitlab-ci.yml",
+        "# .pre-commit-config.yaml",
+    ]
+    workflow, job, hooks = map(yaml.safe_load, blocks)
+    for found in (workflow, job):
+        (command,) = commands(found)
+        name, *arguments = shlex.split(command)[1:]
+        parsed = parser([name]).parse_args([name, *arguments])
+        assert (parsed.command, parsed.config) == ("gate", "fairbound.toml")
+    assert job["certified-bounds"]["allow_failure"] == {"exit_codes": [3]}
+    assert hooks["repos"][0]["hooks"] == [{"id": "fairbound-gate"}]
 
 
-def test_workflows_of_the_page_are_yaml_and_run_what_there_is() -> None:
-    for name, found in pipelines().items():
-        commands = json.dumps(found)
-        assert "fairbound" in commands, name
-        for option in ("--format junit", "--junitxml"):
-            if option in commands:
-                break
+@pytest.mark.slow
+def test_pre_commit_runs_the_hook(gate: Path, tmp_path: Path) -> None:
+    """Installs this tree into an environment of its own."""
+    pytest.importorskip("pre_commit", reason="pre-commit is not installed")
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("this is no clone")
+    variables = {**os.environ, "PRE_COMMIT_HOME": str(tmp_path / "hooks")}
+    variables.pop("PYTHONPATH", None)
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, cwd=gate.parent, capture_output=True, text=True, check=False, env=variables, timeout=600
+        )
+
+    assert run("git", "init", "--quiet").returncode == 0
+    assert run("git", "add", "rows.csv", "fairbound.toml").returncode == 0
+    tried = [sys.executable, "-m", "pre_commit", "try-repo", str(ROOT), "fairbound-gate", "--all-files", "--verbose"]
+    done = run(*tried)
+    assert "failed: demographic parity ratio (predicting 'yes') has to be at least 0.99" in done.stdout, done.stderr
+    assert done.returncode == 1
+    gate.write_text(gate.read_text().replace("0.99", "0.1"))
+    run("git", "add", "fairbound.toml")
+    done = run(*tried)
+    assert (done.returncode, "passed: error rate at most" in done.stdout) == (0, True)

@@ -126,5 +126,5 @@ def test_thresholds_are_on_the_side_of_the_bound() -> None:
 def test_it_passes_and_fails_exactly_at_the_bound() -> None:
     bound = assert_certified(population(), rho=0.1, at_most=1.0).bound
     assert assert_certified(population(), rho=0.1, at_most=bound).bound == bound
-    with pytest.raises(AssertionError, match="no distribution was found that breaks it|attained"):
+    with pytest.raises(AssertionError, match="has to be at most"):
         assert_certified(population(), rho=0.1, at_most=bound - 1e-9)

@@ -75,9 +75,9 @@ def certified_by_group(
     Parameters
     ----------
     y_true, y_pred, sensitive_features, sample_weight
-        As for :meth:`Population.from_predictions`.
+        As for :meth:`fairbound.Population.from_predictions`.
     rho, asked
-        As for :func:`certify`; a ``confidence`` holds for all of them together.
+        As for :func:`fairbound.certify`; a ``confidence`` holds for all of them together.
     metrics
         Metrics for which a group may be chosen.
 
