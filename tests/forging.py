@@ -716,7 +716,7 @@ def _made_of(single: typed.Single) -> list[typed.Objective | None]:
         return [None]
     group = None if asked.group is None else population.groups.index(read_name(asked.group))
     found = metrics.METRICS[asked.name]
-    label = population.labels.index(population.positive) if found.by_label and found.selection else None
+    label = population.labels.index(population.pos_label) if found.by_label and found.selection else None
     made = found.objectives(population.weight.shape, group, label)
     return [typed.Objective(one.plus, one.minus, one.label, one.inside, one.ratio) for one in made]
 

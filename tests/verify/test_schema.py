@@ -117,7 +117,7 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "hoeffding, general": lambda: certify(SAMPLE, 0.1, confidence=0.9, region="hoeffding").to_json(),
     "sphere curve": lambda: certify_curve(ERRORS, [0.0, 0.1, 0.3], confidence=0.9).to_json(),
     "selections": lambda: certify(SELECTED, 0.3).to_json(),
-    "selections without a label": lambda: certify(replace(SELECTED, positive=None), 0.3).to_json(),
+    "selections without a label": lambda: certify(replace(SELECTED, pos_label=None), 0.3).to_json(),
     "selections, sphere": lambda: certify(SELECTED, 0.1, confidence=0.9, shift="sensitive", tol=1e-1).to_json(),
     "curve": lambda: certify_curve(MEAN, [0.01, 0.1, 0.3]).to_json(),
     "parity": lambda: certify(MEAN, 0.3, metric="group_loss_difference").to_json(),
