@@ -188,9 +188,7 @@ def test_the_report_has_the_table_and_says_what_the_law_does_not(audit: BiasAudi
     assert "applications of May" in page
     assert "Bounds proved" in page
     for text in (page, audit.to_markdown(), audit.to_csv()):
-        assert not any(
-            word in text.lower() for word in ("compliant", "complies", "compliance")
-        )
+        assert not any(word in text.lower() for word in ("compliant", "complies", "compliance"))
     with pytest.raises(InputError, match="attribute='age' has no certificates"):
         audit.report("age")
 
@@ -230,10 +228,7 @@ def test_the_least_of_all_impact_ratios_is_the_parity_ratio() -> None:
     kinds: tuple[Any, ...] = ({"fair": False}, {"shift": "sensitive", "base_rate_tolerance": 0.2})
     for asked in kinds:
         whole = certify(population, 0.08, metric="demographic_parity_ratio", **asked)
-        ratios = [
-            certify(population, 0.08, metric="demographic_parity_ratio", group=g, **asked)
-            for g in range(5)
-        ]
+        ratios = [certify(population, 0.08, metric="demographic_parity_ratio", group=g, **asked) for g in range(5)]
         assert min(c.bound for c in ratios) == pytest.approx(whole.bound, abs=2e-6)
         rates = {g: predicted[groups == g].mean() for g in range(5)}
         for g, c in enumerate(ratios):
