@@ -511,3 +511,18 @@ def test_a_ratio_of_one_group_says_whose_it_is() -> None:
     result = verify(of_one("demographic_parity_ratio", 2))
     assert result.valid
     assert "the selection rate of group 2 divided by the largest of any other group" in result.claims[1]
+
+
+def test_many_groups_with_a_confidence() -> None:
+    """Each of the 110 pairs has its own statement, and its part of the error: no statement more is allowed for."""
+    groups = 11
+    rows = [(s, y, p) for s in range(groups) for y in (0, 1) for p in (0, 1) for _ in range(6 + s + 2 * (y == p))]
+    group, label, predicted = (list(column) for column in zip(*rows, strict=True))
+    population = Population.from_predictions(label, predicted, sensitive_features=group)
+    asked: Any = {"confidence": 0.9, "metric": "group_loss_difference", "shift": "sensitive", "tol": 0.1}
+    found = json.loads(certify(population, 0.1, **asked).to_json())
+    assert verify(found).valid
+    statements = only(found)["statements"]
+    assert len(statements) == groups * (groups - 1)
+    statements[7]["confidence"] = 1 - 0.1 / (len(statements) - 1)
+    assert any("do not hold together" in reason for reason in verify(found).reasons)
