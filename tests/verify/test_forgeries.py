@@ -591,8 +591,13 @@ def test_multipliers_of_one_kind(name: str) -> None:
     check_tricks(text(name), MOVED)
 
 
+#: Questions, and numbers of their parts of mutants.
+CHUNKS = [(name, chunk) for name in QUESTIONS for chunk in range(-(-MUTANTS[name] // MOST_MUTANTS))]
+
+
 @pytest.mark.parametrize(
-    ("name", "chunk"), [(name, chunk) for name in QUESTIONS for chunk in range(-(-MUTANTS[name] // MOST_MUTANTS))]
+    ("name", "chunk"),
+    first(len(QUESTIONS), sorted(CHUNKS, key=lambda pair: pair[1])),
 )
 def test_mutants(name: str, chunk: int) -> None:
     """Random changes: no crash, and what is proved is true."""
