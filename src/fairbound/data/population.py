@@ -21,6 +21,7 @@ from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.data.predicted import Predicted, check_predicted, find_positive, given_rates
 from fairbound.data.predictions import predicted_labels, probabilities
 from fairbound.data.provenance import UNTOLD, Provenance, check_text
+from fairbound.data.rows_seen import check_unseen
 from fairbound.data.tally import Tally, check_tally, tally_of_counts
 from fairbound.errors import InputError, argument, given
 from fairbound.wording.notebook import html_paragraph, html_table
@@ -390,6 +391,7 @@ class Population:
         Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         chosen = find_loss(loss, clip)
+        check_unseen(estimator, X)
         label = encode_labels("y", y)
         values = model_values(estimator, X, label, chosen)
         return cls._of(
