@@ -206,7 +206,7 @@ class Search:
     def _priced(self, certificate: Certificate) -> Floats | None:
         """Return the weights that prices suggest, in logarithms; None if they are no prices of errors."""
         prices = certificate.prices
-        if certificate.population.positive is not None:
+        if certificate.population.pos_label is not None:
             return None
         relative = np.where(np.isnan(prices.relative), 1.0, prices.relative)
         if self.group_blind:
