@@ -562,7 +562,8 @@ def _read_point(
         raise MalformedError("has no worst case at a certified radius", "points")
     metric = question.metric
     if metric.name == "loss":  # what is shown is what is claimed, whatever the answer says
-        return replace(parts[0], bound=point.claim.bound, attained=point.claim.attained)
+        attained = parts[0].attained if point.claim.attained is None else point.claim.attained
+        return replace(parts[0], bound=point.claim.bound, attained=attained)
     group = None if metric.group is None else read_name(metric.group)
     sure = question.confidence
     return combined(parts, metric.name, group, sure, bound=point.claim.bound, supporting=supporting)

@@ -248,8 +248,8 @@ def _assumptions(evidence: Evidence) -> list[str]:
     if evidence.confidence is not None and len(firsts) > 1:
         sure = percent_down(evidence.confidence)
         together = [
-            f"All bounds of all {len(firsts)} metrics hold together with probability at least {sure}: each metric has an "
-            "equal part of the error probability."
+            f"The bounds of all {len(firsts)} metrics hold together with probability at least {sure}: each metric has "
+            "an equal part of the error probability."
         ]
     return [*common, *together, *dict.fromkeys(own)]
 
