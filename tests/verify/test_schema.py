@@ -589,7 +589,7 @@ BEYOND: dict[str, tuple[str, Callable[[Document], object], str]] = {
         lambda d: d["population"]["measures"][0]["knowledge"]["cells"][0][0].pop(),
         "do not add up",
     ),
-    "a number that is no double": ("general, mean", put("population", "weight", 0, 0, value=2**53 + 1), "is not"),
+    "a number that is no double": ("general, mean", put("population", "weight", 0, 0, value=2**53 + 1), "no double"),
     "rows as decimals": ("general, mean", put("population", "excluded_rows", value=0.0), "whole number"),
 }
 

@@ -26,9 +26,9 @@ from fairbound.sampling.discretise import Sample
 from fairbound.sampling.region import Surrogate, region_sentences
 from fairbound.solve.witness import Witness
 from fairbound.verify import document as written
+from fairbound.verify.beside.work import PATIENT_WORK, seconds, work_of
 from fairbound.verify.document import measured
 from fairbound.verify.strict import MOST_BYTES, canonical
-from fairbound.verify.work import PATIENT_WORK, seconds, work_of
 from fairbound.wording.names import read_name, write_name
 
 

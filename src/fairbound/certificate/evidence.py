@@ -26,8 +26,8 @@ from fairbound.errors import InfeasibleError, InputError, argument, given, liste
 from fairbound.problem.asked import NAMES, Asked, asks
 from fairbound.problem.metrics import METRICS
 from fairbound.sampling.region import read_confidence
-from fairbound.verify.document import LARGEST_NUMBER
 from fairbound.verify.reading import read_document
+from fairbound.verify.strict import LARGEST_NUMBER
 from fairbound.wording.digits import Digits, radius_down
 from fairbound.wording.names import name
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
