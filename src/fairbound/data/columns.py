@@ -85,7 +85,12 @@ class Columns:
     @property
     def roles(self) -> tuple[tuple[str, str], ...]:
         """What is read from which column."""
-        single = ("label", self.label), ("prediction", self.prediction), ("loss", self.losses), ("weight", self.weight)
+        single = (
+            ("label", self.label),
+            ("prediction", self.prediction),
+            ("losses", self.losses),
+            ("weight", self.weight),
+        )
         found = [(role, name) for role, name in single if name is not None]
         return (
             *(("group", name) for name in self.groups),
