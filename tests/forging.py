@@ -349,6 +349,8 @@ def mirrored(population: typed.Measured) -> typed.Measured:
             for row in known.cells
         ]
         other = replace(known, cells=cells)
+    elif isinstance(known, typed.Strata):
+        other = replace(known, cells=[[[[w, top - v] for w, v in cell] for cell in row] for row in known.cells])
     else:
         other = replace(known, mean=[[top - v for v in row] for row in known.mean])
     return replace(population, knowledge=other)

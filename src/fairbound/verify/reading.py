@@ -26,6 +26,7 @@ from fairbound.verify.document import (
     Sampling,
     Shared,
     Statement,
+    Strata,
     Tilted,
 )
 from fairbound.verify.names import CEILINGS, OURS, RESERVED, SELECTED, TWO_VALUED, looks
@@ -143,6 +144,9 @@ def _check_cells(
                 close = abs(math.fsum(b[2] for b in bins) - weight[s][y]) <= 1e-9 * weight[s][y]
                 _check(close, at, "has bins that do not add up to the weight of the cell")
         return
+    if isinstance(known, Strata):
+        _check_strata(weight, known, where, top)
+        return
     _check_shape(known.mean, f"{where}.mean", shape)
     if top is None or not top > 0:
         raise MalformedError("must be positive where only moments are known", ceiling)
@@ -156,6 +160,19 @@ def _check_cells(
         _check(possible, f"{where}.variance[{s}][{y}]", "is impossible for its mean")
 
 
+def _check_strata(weight: list[list[float]], known: Strata, where: str, top: float | None) -> None:
+    """Check weights and means of strata; what has no weight has no mean."""
+    distinct = bool(known.names) and len(set(map(canonical, known.names))) == len(known.names)
+    _check(distinct, f"{where}.names", "must have an entry or more, and none twice")
+    _check_shape(known.cells, f"{where}.cells", (len(weight), len(weight[0]), len(known.names)))
+    for s, y in product(range(len(weight)), range(len(weight[0]))):
+        at, cell = f"{where}.cells[{s}][{y}]", known.cells[s][y]
+        possible = all(mean == 0 if w == 0 else top is None or mean <= top for w, mean in cell)
+        _check(possible, at, "has a mean above the ceiling, or one of nothing")
+        close = abs(math.fsum(w for w, _ in cell) - weight[s][y]) <= 1e-9 * weight[s][y]
+        _check(close, at, "has strata that do not add up to the weight of the cell")
+
+
 def _check_question(question: Question, shape: Shape) -> None:
     for side, limits, size in zip(
         ("group", "label"), (question.group_limits, question.label_limits), shape, strict=True
@@ -167,9 +184,12 @@ def _check_question(question: Question, shape: Shape) -> None:
     _check(near, "base_rate_tolerance", "must be positive, and null if fair is false")
     free = (question.fair and tolerance is None) or question.label_limits == Limits(None, [], [])
     _check(free, "label_limits", "must be empty where base rates may differ")
+    within = question.shift != "stratified" or question.support == "observed"
+    _check(within, "support", "must be observed where only strata move")
     if question.confidence is not None:
         known = question.divergence == "hellinger"
         _check(known, "divergence", "must be hellinger in finite-sample certificates")
+        _check(question.shift != "stratified", "shift", "must not be stratified in finite-sample certificates")
 
 
 def _check_statements(question: Question, top: float | None, shape: Shape) -> None:
@@ -202,6 +222,7 @@ def _check_sampling(sampling: Sampling, where: str, top: float | None, shape: Sh
     """Check what takes P's place, and the counts that it was made from."""
     if top is None or not top > 0:
         raise MalformedError("needs a positive ceiling of the losses", where)
+    _check(not isinstance(sampling.knowledge, Strata), f"{where}.knowledge", "must not be of strata")
     _check_cells(sampling.weight, sampling.knowledge, where, where, top, shape)
     losses, counts = sampling.losses, sampling.counts
     if sampling.region == "hoeffding":  # which knows no rounding: what nobody looks at, nobody may read

@@ -13,7 +13,7 @@ from itertools import product
 from flint import arb, fmpq
 
 from fairbound.verify.balls import RefusedError, exact, largest, total
-from fairbound.verify.document import Knowledge, Losses, Mean, Measured, Objective, Question
+from fairbound.verify.document import Knowledge, Losses, Mean, Measured, Objective, Question, Strata
 from fairbound.verify.shares import Side
 
 #: A witness may miss the ball, the limits or unit mass by this much; its affinity and loss are sums of rounded numbers.
@@ -188,6 +188,13 @@ def _cell(population: Measured, question: Question, place: Place, whole: arb, si
     return Cell(upper, lower, scale * top, False)
 
 
+def _bins(known: Losses | Strata, s: int, y: int) -> list[list[arb]]:
+    """Return the bins of a cell: a stratum is one whose ends are its mean, as inside of it nothing changes."""
+    if isinstance(known, Losses):
+        return [[arb(v) for v in entry] for entry in known.cells[s][y]]
+    return [[arb(mean), arb(mean), arb(weight), arb(0)] for weight, mean in known.cells[s][y]]
+
+
 def _law(
     known: Knowledge, place: Place, ceiling: float | None, question: Question, *, falling: bool
 ) -> tuple[Atoms, Atoms, arb, arb]:
@@ -196,8 +203,10 @@ def _law(
     Where losses are subtracted, small ones are the bad ones: ``falling``.
     """
     s, y = place
-    if isinstance(known, Losses):
-        bins = [tuple(arb(v) for v in entry) for entry in known.cells[s][y]]  # low, high, weight, share of high
+    if isinstance(known, Strata) is not (question.shift == "stratified") and question.shift != "sensitive":
+        raise RefusedError("the means of strata are what is known where only strata move, and only there")
+    if isinstance(known, Losses | Strata):
+        bins = _bins(known, s, y)  # low, high, weight, share of high
         inside = total(b[2] for b in bins)
         lower = [(weight / inside, low + part * (high - low)) for low, high, weight, part in bins]
         if question.shift == "sensitive":
@@ -206,7 +215,8 @@ def _law(
         upper = []  # on the edges of the bins, with the same mean
         for (low, high, _, part), (share, _) in zip(bins, lower, strict=True):
             upper += [(share * (1 - part), low), (share * part, high)]
-        return upper, lower, -largest(-b[0] for b in bins), largest(b[1] for b in bins)
+        held = [b for b in bins if not b[2].is_zero()]
+        return upper, lower, -largest(-b[0] for b in held), largest(b[1] for b in held)
     mean = arb(known.mean[s][y])
     if question.shift == "sensitive":
         return [(arb(1), mean)], [(arb(1), mean)], mean, mean
