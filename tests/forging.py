@@ -32,8 +32,8 @@ from fairbound import (
     certify_curve,
     verify,
 )
-from fairbound.certificate.document import digest, plain, read_populations
-from fairbound.certificate.statements import certificates, dressed
+from fairbound.certificate.document import digest, read_populations
+from fairbound.certificate.statements import certificates
 from fairbound.problem import metrics
 from fairbound.problem.objective import Objective
 from fairbound.solve.solver import Solver
@@ -294,46 +294,6 @@ def better_than(document: Document, attained: list[float | None]) -> bool:
 
 def _is_ratio(document: Document) -> bool:
     return any(one["objective"] is not None and one["objective"]["ratio"] for one in only(document)["statements"])
-
-
-def halved(name: str) -> Document:
-    """Return an honest document about a difference of two groups, of which one way round follows from two means."""
-    document = honest(name)
-    about = {**only(document)["statements"][1]["objective"]}
-    (plus, plus_answer), (minus, minus_answer) = (
-        _half(document, about["plus"]),
-        _half(document, about["minus"], falls=True),
-    )
-    only(document)["statements"][1:] = [{**only(document)["statements"][1], "objective": one} for one in (plus, minus)]
-    (point,) = only(document)["points"]
-    point["answers"][1:] = [plus_answer, minus_answer]
-    together = math.nextafter(plus_answer["bound"] + minus_answer["bound"], math.inf)
-    point["claim"] = {"bound": max(point["answers"][0]["bound"], together), "attained": point["answers"][0]["attained"]}
-    return document
-
-
-def _half(document: Document, group: int, *, falls: bool = False) -> tuple[Document, Document]:
-    """Return the objective of a group's mean and what is proved of it; or of the mean with a minus, if it ``falls``.
-
-    The largest of ``-mean`` is that of mirrored losses, less the ceiling.
-    """
-    (read,) = singles(read_document(json.dumps(document)))
-    known = mirrored(read.population) if falls else read.population
-    (rho,) = (point.rho for point in read.question.points)
-    solver_ = _solver(known, read.question, Objective(group), None, "auto", USUAL["tol"], USUAL["budget"])
-    (answer,) = solver_.answers(np.array([rho]))
-    certificate = dressed(solver_, rho, answer)
-    found: Document = json.loads(json.dumps(plain(typed.Answer(certificate.bound, None, None, certificate.proof))))
-    objective = {"plus": None if falls else group, "minus": group if falls else None, "label": None}
-    if falls:
-        top = known.ceiling
-        assert top is not None
-        found["bound"] = math.nextafter(found["bound"] - top, math.inf) + 1e-15
-        for leaf in found["proof"]["leaves"]:
-            if leaf["form"] == "F":  # of the other form the claim stands inside the proof
-                leaf["zeta"][group] = [v - top for v in leaf["zeta"][group]]
-                leaf["nu"] = leaf["nu"] and [v - top * (s == group) for s, v in enumerate(leaf["nu"])]
-    return {**objective, "inside": True, "ratio": False}, found
 
 
 def _read(population: typed.Measured) -> Population:
@@ -728,7 +688,7 @@ def _made_of(single: typed.Single) -> list[typed.Objective | None]:
         return [None]
     group = None if asked.group is None else population.groups.index(read_name(asked.group))
     found = metrics.METRICS[asked.name]
-    label = population.labels.index(population.positive) if found.by_label and found.selection else None
+    label = population.labels.index(population.pos_label) if found.by_label and found.selection else None
     made = found.objectives(population.weight.shape, group, label)
     return [typed.Objective(one.plus, one.minus, one.label, one.inside, one.ratio) for one in made]
 

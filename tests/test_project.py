@@ -23,6 +23,7 @@ PUBLIC = [
     "REGIONS",
     "Certificate",
     "CertificateCurve",
+    "CertifiedThreshold",
     "DataWarning",
     "Evidence",
     "Gate",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time a name is i
     from fairbound.data.provenance import Provenance
     from fairbound.data.tally import Tally
     from fairbound.errors import DataWarning, InfeasibleError, InputError, SmallCellWarning, ThresholdError
+    from fairbound.improve.threshold import CertifiedThreshold
     from fairbound.reporting.report import Report, report
     from fairbound.sampling.region import REGIONS, Hoeffding, Region, Sphere, Surrogate
     from fairbound.solve.between import divergence_between, hellinger_radius
@@ -43,6 +44,7 @@ _HOMES = {
     "data.provenance": ("Provenance",),
     "data.tally": ("Tally",),
     "errors": ("DataWarning", "InfeasibleError", "InputError", "SmallCellWarning", "ThresholdError"),
+    "improve.threshold": ("CertifiedThreshold",),
     "reporting.report": ("Report", "report"),
     "sampling.region": ("REGIONS", "Hoeffding", "Region", "Sphere", "Surrogate"),
     "solve.between": ("divergence_between", "hellinger_radius"),
@@ -57,6 +59,7 @@ __all__ = [
     "REGIONS",
     "Certificate",
     "CertificateCurve",
+    "CertifiedThreshold",
     "DataWarning",
     "Evidence",
     "Gate",

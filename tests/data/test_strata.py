@@ -48,7 +48,8 @@ def test_against_counting_by_hand() -> None:
     assert losses.names[-1] == ("60 and more", "w")
     for s, group in enumerate(population.groups):
         for y, label in enumerate(population.labels):
-            for h, (band, region) in enumerate(losses.names):
+            names: Any = losses.names
+            for h, (band, region) in enumerate(names):
                 low, high = {"below 30": (0, 30), "30 to below 60": (30, 60), "60 and more": (60, 200)}[band]
                 held = rows[(rows.sex == group) & (rows.y == label) & (rows.region == region)]
                 held = held[(held.age >= low) & (held.age < high)]

@@ -28,7 +28,7 @@ def evidence() -> Evidence:
 
 def test_a_positive_label_is_for_those_that_look_at_predictions() -> None:
     found = certify_all(population(), THRESHOLDS, [0.3], shift="sensitive", pos_label="no")
-    assert [curve.certificates[0].population.positive for curve in found] == [None, "no", "no"]  # type: ignore[union-attr]
+    assert [curve.certificates[0].population.pos_label for curve in found] == [None, "no", "no"]  # type: ignore[union-attr]
 
 
 def test_cautions_about_bounds_stand_at_the_top_and_those_about_data_with_the_data() -> None:

@@ -8,6 +8,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -997,23 +998,26 @@ def test_a_ceiling_that_differs_by_a_hair_gives_the_same_numbers() -> None:
 
 def test_nothing_is_proved_without_a_bound_for_every_statement_at_every_radius() -> None:
     (whole,) = singles(read_document(text("general, group_loss_difference, equal base rates", curve=True)))
-    complete = [Finding("", shown=True, bound=0.3, value=0.2) for _ in range(4)]
-    assert _decide(whole, [], complete, []).proved
+    complete = [Finding(n, point, bound=0.3, value=0.2) for n in (0, 1) for point in whole.question.points]
+    assert _decide(whole, [], complete).proved
+    last = complete[-1]
     for found in (
         [],
         complete[:-1],
         [*complete, complete[0]],
-        [*complete[:-1], Finding("", shown=True, bound=None, value=0.2)],
-        [*complete[:-1], Finding("", shown=True, bound=0.3, value=None)],
-        [*complete[:-1], Finding("", shown=True, bound=0.3, value=0.2, reasons=["no"])],
+        complete[::-1],
+        [complete[0], complete[0], *complete[2:]],
+        [*complete[:-1], replace(last, bound=None)],
+        [*complete[:-1], replace(last, value=None)],
+        [*complete[:-1], replace(last, reasons=["no"])],
     ):
-        assert not _decide(whole, [], found, []).proved
-    assert not _decide(whole, ["the digest"], complete, []).proved
+        assert not _decide(whole, [], found).proved
+    assert not _decide(whole, ["the digest"], complete).proved
 
 
 def test_a_bound_below_what_the_witness_attains_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """It cannot happen while proof and witness speak of the same set; if it did, one of them would be wrong."""
-    monkeypatch.setattr(verdict, "_excess", lambda *_: arb(-39))
+    monkeypatch.setattr(verdict, "excesses", lambda *_: [arb(-39)])
     for name in ("general, moments", "sensitive, moments", "general, group_loss, kl"):
         result = verify(honest(name))
         if result.checked_bound is not None and result.checked_bound < 0:

@@ -117,7 +117,7 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "hoeffding, general": lambda: certify(SAMPLE, 0.1, confidence=0.9, region="hoeffding").to_json(),
     "sphere curve": lambda: certify_curve(ERRORS, [0.0, 0.1, 0.3], confidence=0.9).to_json(),
     "selections": lambda: certify(SELECTED, 0.3).to_json(),
-    "selections without a label": lambda: certify(replace(SELECTED, positive=None), 0.3).to_json(),
+    "selections without a label": lambda: certify(replace(SELECTED, pos_label=None), 0.3).to_json(),
     "selections, sphere": lambda: certify(SELECTED, 0.1, confidence=0.9, shift="sensitive", tol=1e-1).to_json(),
     "curve": lambda: certify_curve(MEAN, [0.01, 0.1, 0.3]).to_json(),
     "parity": lambda: certify(MEAN, 0.3, metric="group_loss_difference").to_json(),
@@ -243,6 +243,7 @@ def test_all_kinds_are_among_the_documents() -> None:
     assert {one["population"]["measures"][0]["knowledge"]["kind"] for one in found} == {
         "mean",
         "mean_variance",
+        "strata",
         "losses",
     }
     assert {answer.proof.axis for answer in answers} == {"label", "group", "part"}
@@ -590,7 +591,7 @@ BEYOND: dict[str, tuple[str, Callable[[Document], object], str]] = {
         lambda d: d["population"]["measures"][0]["knowledge"]["cells"][0][0].pop(),
         "do not add up",
     ),
-    "a number that is no double": ("general, mean", put("population", "weight", 0, 0, value=2**53 + 1), "is not"),
+    "a number that is no double": ("general, mean", put("population", "weight", 0, 0, value=2**53 + 1), "no double"),
     "rows as decimals": ("general, mean", put("population", "excluded_rows", value=0.0), "whole number"),
 }
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from flint import arb, ctx
@@ -16,7 +15,7 @@ from flint import arb, ctx
 from fairbound.verify.balls import PRECISION, largest, rounded_up
 from fairbound.verify.document import Answer, Objective, Pairwise, Question, Single, Tilted, singles
 from fairbound.verify.leaves import bounds_of_pairs, excess_of, least_shares
-from fairbound.verify.metric import combined, is_ratio, made_of
+from fairbound.verify.metric import is_ratio, made_of
 from fairbound.verify.reading import read_document
 from fairbound.verify.sampling import CheckedSurrogate, checked_surrogate
 from fairbound.verify.shares import pieces
@@ -105,8 +104,7 @@ class ProvedCurve:
             made = made_of(self.single)
             if made is None:
                 return None
-            worst = _ball(combined(made, bounds, ratio=ratio))
-            return -rounded_up(-worst) if ratio else rounded_up(worst)
+            return (min if ratio else max)(bounds[n] for n in made)
 
 
 def _lines(statement: Statement, answer: Answer) -> list[tuple[arb, arb]]:
@@ -132,10 +130,6 @@ def _indirect(question: Question, about: Objective | None, answer: Answer) -> bo
     return question.divergence == "trimming" or (
         about is not None and (about.ratio or any(isinstance(leaf, Tilted) for leaf in answer.proof.leaves))
     )
-
-
-def _ball(value: Fraction) -> arb:
-    return arb(value.numerator) / arb(value.denominator)
 
 
 class _precisely:  # noqa: N801 (read as a statement)

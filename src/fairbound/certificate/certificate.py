@@ -445,11 +445,11 @@ def write_document(
 ) -> written.Document:
     """Write the results of several questions about one population, each with the threshold that it has to keep."""
     firsts = [next(c for c in certificates if c is not None) for certificates, _, _ in results]
-    measures = {(c.population.loss_name, c.population.positive): c.population for c in reversed(firsts)}
-    keys = list(dict.fromkeys((c.population.loss_name, c.population.positive) for c in firsts))
+    measures = {(c.population.loss_name, c.population.pos_label): c.population for c in reversed(firsts)}
+    keys = list(dict.fromkeys((c.population.loss_name, c.population.pos_label) for c in firsts))
     population = write_population([measures[key] for key in keys])
     questions = [
-        _write_question(first, keys.index((first.population.loss_name, first.population.positive)), *result)
+        _write_question(first, keys.index((first.population.loss_name, first.population.pos_label)), *result)
         for first, result in zip(firsts, results, strict=True)
     ]
     gates = [

@@ -27,9 +27,9 @@ from fairbound.sampling.discretise import Sample
 from fairbound.sampling.region import Surrogate, region_sentences
 from fairbound.solve.witness import Witness
 from fairbound.verify import document as written
+from fairbound.verify.beside.work import PATIENT_WORK, seconds, work_of
 from fairbound.verify.document import measured
 from fairbound.verify.strict import MOST_BYTES, canonical
-from fairbound.verify.work import PATIENT_WORK, seconds, work_of
 from fairbound.wording.names import read_name, write_name
 
 
@@ -77,7 +77,7 @@ def write_population(populations: Sequence[Population]) -> written.Population:
 def _write_measure(population: Population) -> written.Measure:
     return written.Measure(
         loss=population.loss_name,
-        positive=None if population.positive is None else write_name(population.positive),
+        positive=None if population.pos_label is None else write_name(population.pos_label),
         ceiling=population.ceiling if math.isfinite(population.ceiling) else None,
         knowledge=_write_knowledge(population.knowledge),
     )
@@ -139,7 +139,7 @@ def read_populations(document: written.Document) -> list[Population]:
             known.loss,
             known.excluded_rows,
             known.weighted,
-            positive=read_name(known.positive),
+            pos_label=read_name(known.positive),
             provenance=read_provenance(document.provenance),
         )
         for known in (measured(document.population, number) for number in range(len(document.population.measures)))

@@ -485,7 +485,7 @@ class _Found:
             said.append(f"A {words.column} at the ceiling cannot rise: such prices are those of a fall.")
         if np.isinf(value).any():
             one_sided |= np.isinf(value)
-            said.append("An infinite price: the first rows with a loss raise the bound like a root, without a rate.")
+            said.append("An infinite price: the first such rows raise the bound like a root, at no finite price.")
         lead = c.comparisons or (c,)
         bounds = sorted((one.bound for one in lead), reverse=not c.lower)
         if len(bounds) > 1 and abs(bounds[1] - bounds[0]) <= max(c.tol, 1e-9):

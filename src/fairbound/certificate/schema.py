@@ -12,7 +12,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from fairbound.verify import document as written
-from fairbound.verify.strict import LONGEST_PART, MOST_PARTS, Name, Within
+from fairbound.verify.strict import LONGEST_PART, MOST_PARTS, Name, Shape, Within
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -251,7 +251,8 @@ def _of(kind: Any) -> Schema:
 def _plain(kind: Any) -> Schema:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _limited(arguments[0], arguments[1])
+        inner, limit = arguments
+        return _plain(inner) if isinstance(limit, Shape) else _limited(inner, limit)
     if origin in {Union, UnionType}:
         return {"anyOf": [{"type": "null"} if one is NoneType else _of(one) for one in arguments]}
     if origin is Literal:

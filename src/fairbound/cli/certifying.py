@@ -19,7 +19,6 @@ from fairbound.cli.options import (
     add_question_options,
     caution_of_parts,
     described,
-    metrics,
     number,
     question,
     question_facts,
@@ -51,6 +50,7 @@ from fairbound.cli.results import (
     population_lines,
     worst_case_lines,
 )
+from fairbound.cli.wanted import Wanted, bounded_from_below, metrics, wanted
 from fairbound.cli.words import LEAST, MOST, QUESTION
 from fairbound.data.population import Population
 from fairbound.errors import DataWarning, InfeasibleError, InputError, SmallCellWarning, ThresholdError
@@ -58,10 +58,10 @@ from fairbound.integrations.pipelines import STEP_SUMMARY, github_annotations, j
 from fairbound.integrations.summary import Summary
 from fairbound.problem.condition import Condition
 from fairbound.problem.divergences import DIVERGENCES
-from fairbound.problem.metrics import METRICS
 from fairbound.reporting.reach import reach_text
 from fairbound.wording.confidence import percent_down
 from fairbound.wording.digits import Digits, radius_down
+from fairbound.wording.names import short_name
 
 Answer = TypeVar("Answer")
 
@@ -138,7 +138,7 @@ def add_certify(parser: argparse.ArgumentParser) -> None:
         help="how a threshold ends with --confidence: kept, broken, and with three (the default) also not enough rows "
         "to tell",
     )
-    parser.set_defaults(run=run_certify)
+    parser.set_defaults(run=run_certify, wanted=None)
 
 
 def add_radius(parser: argparse.ArgumentParser) -> None:
@@ -151,19 +151,19 @@ def add_radius(parser: argparse.ArgumentParser) -> None:
     add_question_options(parser)
     add_output_options(parser)
     parser.add_argument("--fail-below", type=number, metavar="RHO", help="exit with status 1 if the radius is smaller")
-    parser.set_defaults(run=run_radius)
+    parser.set_defaults(run=run_radius, wanted=None)
 
 
 def run_certify(arguments: argparse.Namespace) -> int:
     """Answer the questions at the radii given, and hold the bounds to thresholds."""
     check_outputs(arguments.files, (arguments.json, arguments.html))
-    limits = _thresholds(arguments)
+    asked = wanted(arguments) if arguments.wanted is None else arguments.wanted
     population = described(arguments, read_population(arguments))
     rhos = None if arguments.rho is None else list(dict.fromkeys(rho for several in arguments.rho for rho in several))
     questions = [
-        {name: value for name, value in question(arguments, population, metric).items() if name not in SHARED}
-        | {"threshold": limits.get(metric)}
-        for metric in metrics(arguments)
+        {name: value for name, value in question(arguments, population, one).items() if name not in SHARED}
+        | {"threshold": one.threshold, "rhos": rhos if one.rhos is None else one.rhos}
+        for one in asked
     ]
     shared = {name: getattr(arguments, name) for name in SHARED}
     try:
@@ -174,7 +174,7 @@ def run_certify(arguments: argparse.Namespace) -> int:
     except InfeasibleError as error:
         raise _nothing(arguments, population, rhos, error) from None
     except InputError as error:
-        raise ProblemError(error.worded(QUESTION)) from None
+        raise ProblemError(error.worded(QUESTION | {"threshold": "the threshold"})) from None
     cautions = [*caution_of_parts(arguments), *evidence.cautions]
     if arguments.outcomes == "two":
         evidence = replace(evidence, asking=())
@@ -195,7 +195,7 @@ def run_certify(arguments: argparse.Namespace) -> int:
             "warnings": caution_facts(cautions),
             "assumptions": _assumptions(evidence),
         }
-        say_text(as_json("certify", arguments.file, facts))
+        say_text(as_json(arguments.command, arguments.file, facts))
     elif arguments.format != "text":
         say_text(_told(Summary.of(evidence), arguments.format))
     else:
@@ -208,9 +208,9 @@ def run_certify(arguments: argparse.Namespace) -> int:
         said = [caution.sentence.worded(QUESTION) for caution in cautions]
         say(*(["", *paragraphs(chosen, mark="")] if chosen else []))
         say(*closing_lines(said, _assumptions(evidence)), *_written(arguments))
-        say(*(["", "Gates", *paragraphs(gate.explained for gate in evidence.gates)] if len(evidence.gates) > 1 else []))
-    for gate in evidence.gates if arguments.format != "line" else ():
-        _judge(gate, named=len(evidence) > 1)
+        say(*(["", "Gates", *paragraphs(gate.explained for gate in evidence.gates)] if evidence.gates else []))
+    if arguments.format != "line":
+        _judge(evidence)
     _tell_pipeline(evidence)
     return status
 
@@ -275,43 +275,13 @@ def _nothing(
     return ProblemError(message)
 
 
-def _thresholds(arguments: argparse.Namespace) -> dict[str, float]:
-    """Return the thresholds by metric."""
-    found: dict[str, float] = {}
-    asked = metrics(arguments)
-    for option, lower in (("--fail-above", False), ("--fail-below", True)):
-        fitting = [metric for metric in asked if _bounded_from_below(metric) == lower]
-        for named, value in getattr(arguments, option[2:].replace("-", "_")) or ():
-            metric = named or (fitting[0] if len(fitting) == 1 else None)
-            if metric is None and fitting:
-                message = f"{option} {value:g}: say of which metric, as in {option} {fitting[0]}={value:g}"
-                raise ProblemError(message)
-            wrong = metric or asked[0]
-            if wrong not in asked:
-                message = f"{option}: {wrong} is not asked for; add --metric {wrong}"
-                raise ProblemError(message)
-            if _bounded_from_below(wrong) != lower:
-                right = "--fail-above" if lower else "--fail-below"
-                message = f"{option}: {wrong} is bounded from {'above' if lower else 'below'}; use {right}"
-                raise ProblemError(message)
-            if wrong in found:
-                message = f"{option}: {wrong} has two thresholds; give one"
-                raise ProblemError(message)
-            found[wrong] = value
-    return found
-
-
-def _bounded_from_below(metric: str) -> bool:
-    return metric in METRICS and METRICS[metric].lower
-
-
 def _limit_to_keep(arguments: argparse.Namespace) -> tuple[str, float]:
     """Return what the bound has to keep, and the option that says so; the parser asks for one of the two."""
     asked = metrics(arguments)
     if len(asked) > 1:
         message = f"--metric: the largest radius is searched for one metric, and {len(asked)} are named; name one"
         raise ProblemError(message)
-    lower = _bounded_from_below(asked[0])
+    lower = bounded_from_below(asked[0])
     wrong, right = ("--max-loss", "--min-ratio") if lower else ("--min-ratio", "--max-loss")
     values = {option: getattr(arguments, option[2:].replace("-", "_")) for option in (wrong, right)}
     if values[wrong] is not None:
@@ -320,25 +290,34 @@ def _limit_to_keep(arguments: argparse.Namespace) -> tuple[str, float]:
     return right, float(values[right] or 0.0)
 
 
-def _judge(gate: Gate, *, named: bool) -> None:
-    """Tell whether a bound is too large (or too small); radii without anything to certify cannot be."""
-    curve, limit = gate.curve, gate.threshold
-    barred = [radius_down(rho) for rho, c in zip(curve.rho, curve.certificates, strict=True) if c is None]
-    if barred:
-        complain(f"nothing to certify, and so nothing to fail, at rho = {', '.join(barred[:20])}")
-    exceeded = [c for c in curve if not keeps([c], limit)]
-    if not exceeded:
-        return
-    if gate.outcome is Outcome.UNSETTLED:
-        complain(gate.explained)
-        return
-    digits = Digits(6)
+def _judge(evidence: Evidence) -> None:
+    """Tell which bounds are too large (or too small); radii without anything to certify cannot be."""
+    barred: dict[tuple[str, ...], list[str]] = {}
+    for gate in evidence.gates:
+        pairs = zip(gate.curve.rho, gate.curve.certificates, strict=True)
+        barred.setdefault(tuple(radius_down(rho) for rho, c in pairs if c is None), []).append(gate.metric)
+    for radii_barred, names in barred.items():
+        if radii_barred:
+            of = "" if len(names) == len(evidence.gates) else f" of {', '.join(dict.fromkeys(names))}"
+            complain(f"nothing to certify{of}, and so nothing to fail, at rho = {', '.join(radii_barred[:20])}")
+    for gate in evidence.gates:
+        exceeded = [c for c in gate.curve if not keeps([c], gate.threshold)]
+        if gate.outcome is Outcome.UNSETTLED:
+            complain(gate.explained)
+        elif exceeded:
+            complain(_broken(exceeded, gate, named=len(evidence) > 1))
+
+
+def _broken(exceeded: list[Certificate], gate: Gate, *, named: bool) -> str:
+    """Say where a threshold is broken."""
+    limit, lower, digits = gate.threshold, exceeded[0].lower, Digits(6)
     radii_named = ", ".join(f"{radius_down(c.rho)} ({c.texts(digits)[0]})" for c in exceeded[:20])
-    hint, lower = "", exceeded[0].lower
+    hint = ""
     if all(c.attained >= limit if lower else c.attained <= limit for c in exceeded):
         hint = "; no distribution was found that does, so a larger --budget may help"
-    what = f"the bound of {gate.metric}" if named else "the bound"
-    complain(f"{what} {'falls below' if lower else 'exceeds'} {limit:g} at rho = {radii_named}{hint}")
+    group = "" if exceeded[0].group is None else f" of {short_name(exceeded[0].group)}"
+    what = f"the bound of {gate.metric}{group}" if named else "the bound"
+    return f"{what} {'falls below' if lower else 'exceeds'} {limit:g} at rho = {radii_named}{hint}"
 
 
 def run_radius(arguments: argparse.Namespace) -> int:
@@ -400,7 +379,7 @@ def _asked(
     words: Mapping[str, str] = QUESTION,
 ) -> Answer:
     """Put the question; cells with few rows are named with the results."""
-    asked = question(arguments, population, metrics(arguments)[0])
+    asked = question(arguments, population, Wanted(metrics(arguments)[0]))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SmallCellWarning)

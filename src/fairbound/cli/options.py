@@ -16,12 +16,13 @@ from fairbound.certificate.cautions import Caution
 from fairbound.cli.engines import shown
 from fairbound.cli.output import ProblemError, progress, unreadable
 from fairbound.cli.tables import expanded, label_of, open_tables, read_tallies
+from fairbound.cli.wanted import Wanted, metrics
 from fairbound.cli.words import COUNTED, ROWS
 from fairbound.data.csv_file import CsvFile
 from fairbound.data.losses import LOSSES
 from fairbound.data.population import Population
 from fairbound.data.tally import Tally
-from fairbound.errors import InputError, Sentence, listed
+from fairbound.errors import InputError, Sentence, listed, suggestion
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.problem.metrics import METRICS
 from fairbound.sampling.region import REGIONS
@@ -88,7 +89,7 @@ def threshold(text: str) -> tuple[str | None, float]:
     """Read a threshold, perhaps with the metric that has to keep it: METRIC=X."""
     metric, mark, value = text.rpartition("=")
     if mark and metric not in METRICS and metric != "loss":
-        message = f"{text!r} names no metric before the ="
+        message = f"{metric!r} is not a metric; {suggestion(metric, ('loss', *METRICS))}"
         raise argparse.ArgumentTypeError(message)
     return (metric if mark else None), number(value)
 
@@ -239,7 +240,9 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
         help="what is bounded: loss (the default), or one of " + ", ".join(METRICS) + "; several are answered together",
     )
     asked.add_argument(
-        "--metric-group", metavar="NAME", help="the group that group_loss, cell_loss or selection_rate is about"
+        "--metric-group",
+        metavar="NAME",
+        help="the group that group_loss, cell_loss, selection_rate or demographic_parity_ratio is about",
     )
     asked.add_argument(
         "--unknown-predictions",
@@ -450,28 +453,25 @@ def _all_names(frame: Any, columns: list[str], option: str, given: list[str] | N
     return found
 
 
-def question(arguments: argparse.Namespace, population: Population, metric: str) -> dict[str, Any]:
+def question(arguments: argparse.Namespace, population: Population, one: Wanted) -> dict[str, Any]:
     """Return the question about one metric as the library's verbs take it.
 
-    Of several metrics each takes the group and the label that it can be asked about.
+    What is said of all metrics, such as a group, is asked of those of several that can be asked about it.
     """
     named: dict[str, Any] = {
         f"{side}_limits": _named_ranges(side, getattr(arguments, f"{side}_limit"), among)
         for side, among in (("group", population.groups), ("label", population.labels))
     }
     known = population.predicted.labels if population.predicted is not None else population.labels
-    named["group"] = _named("--metric-group", "group", arguments.metric_group, population.groups)
-    named["pos_label"] = _named("--pos-label", "label", arguments.pos_label, known)
-    if len(metrics(arguments)) > 1:
-        one = METRICS.get(metric)
-        named["group"] = named["group"] if one is not None and one.one_group else None
-        named["pos_label"] = named["pos_label"] if one is not None and one.selection else None
-    return {name: getattr(arguments, name) for name in ASKED} | named | {"metric": metric}
-
-
-def metrics(arguments: argparse.Namespace) -> list[str]:
-    """Return the metrics that are asked for, each once."""
-    return list(dict.fromkeys(arguments.metric or ["loss"]))
+    metric = METRICS.get(one.metric)
+    single = arguments.wanted is None and len(metrics(arguments)) == 1
+    of_all = {
+        "group": arguments.metric_group if single or (metric is not None and metric.one_group) else None,
+        "pos_label": arguments.pos_label if single or (metric is not None and metric.selection) else None,
+    }
+    named["group"] = _named("--metric-group", "group", one.group or of_all["group"], population.groups)
+    named["pos_label"] = _named("--pos-label", "label", one.pos_label or of_all["pos_label"], known)
+    return {name: getattr(arguments, name) for name in ASKED} | named | {"metric": one.metric}
 
 
 def described(arguments: argparse.Namespace, population: Population) -> Population:
@@ -511,7 +511,7 @@ def question_facts(arguments: argparse.Namespace) -> dict[str, Any]:
     return (
         {name: getattr(arguments, name) for name in ASKED}
         | {
-            "metric": metrics(arguments),
+            "metric": metrics(arguments) if arguments.wanted is None else [one.metric for one in arguments.wanted],
             "group": arguments.metric_group,
             "group_limits": None,
             "label_limits": None,

@@ -153,7 +153,7 @@ def population_facts(population: Population) -> dict[str, Any]:
         "groups": groups,
         "labels": labels,
         "loss": population.loss_name,
-        "positive": None if population.positive is None else write_name(population.positive),
+        "pos_label": None if population.pos_label is None else write_name(population.pos_label),
         "ceiling": population.ceiling if math.isfinite(population.ceiling) else None,
         "loss_on_data": population.loss,
         "cells": cells,
@@ -170,6 +170,8 @@ def curve_facts(curve: CertificateCurve, threshold: float | None) -> dict[str, A
     first = next(iter(curve))
     return {
         "metric": first.metric,
+        "group": None if first.group is None else write_name(first.group),
+        "pos_label": None if first.population.pos_label is None else write_name(first.population.pos_label),
         "value_on_data": first.on_data,
         "distance": curve.distance,
         "results": [
@@ -186,6 +188,11 @@ def gate_facts(gates: Sequence[Gate]) -> list[dict[str, Any]]:
     """Return how thresholds ended, for programs."""
     return [
         {
+            "metric": gate.metric,
+            "group": None if gate.worst.group is None else write_name(gate.worst.group),
+            "threshold": gate.threshold,
+            "bound": gate.worst.bound,
+            "rho": gate.worst.rho,
             "passed": gate.passed,
             "outcome": gate.outcome.name.lower(),
             "rows_needed": gate.rows_needed,

@@ -21,6 +21,7 @@ from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.data.predicted import Predicted, check_predicted, find_positive, given_rates
 from fairbound.data.predictions import predicted_labels, probabilities
 from fairbound.data.provenance import UNTOLD, Provenance, check_text
+from fairbound.data.rows_seen import check_unseen
 from fairbound.data.strata import ByStratum, Cuts, Strata, finer, fold, read_strata, split
 from fairbound.data.tally import Tally, check_tally, tally_of_counts
 from fairbound.errors import InputError, argument, either, given
@@ -56,7 +57,7 @@ class Population:
         Whether the rows had weights.
     predicted
         How the model's predicted labels divide the cells; None if only losses or probabilities were given.
-    positive
+    pos_label
         The label whose selections take the place of losses, see :meth:`selecting`; None for losses.
     provenance
         What the rows are about, for people: see :meth:`described`.
@@ -74,7 +75,7 @@ class Population:
     excluded_rows: int = 0
     weighted: bool = False
     predicted: Predicted | None = None
-    positive: Hashable | None = None
+    pos_label: Hashable | None = None
     provenance: Provenance = UNTOLD
     strata: Strata | None = None
 
@@ -130,7 +131,7 @@ class Population:
     def __repr__(self) -> str:
         size = f"{len(self.groups)} groups x {len(self.labels)} labels"
         source = "from moments" if self.rows is None else f"{self.rows} rows"
-        what = f"ceiling={self.ceiling:g}" if self.positive is None else f"positive={self.positive!r}"
+        what = f"ceiling={self.ceiling:g}" if self.pos_label is None else f"pos_label={self.pos_label!r}"
         return f"Population({size}, {source}, {wording(self).column}={self.loss:.6f}, {what})"
 
     def _repr_html_(self) -> str:
@@ -171,15 +172,15 @@ class Population:
         >>> from fairbound import Population
         >>> population = Population.from_predictions([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("aabb"))
         >>> population.selecting()
-        Population(2 groups x 2 labels, 4 rows, selection rate=0.750000, positive=1)
+        Population(2 groups x 2 labels, 4 rows, selection rate=0.750000, pos_label=1)
         >>> population.selecting().group_means.tolist()
         [0.5, 1.0]
         """
         predicted, place = find_positive(self.predicted, self.labels, pos_label)
         known = predicted.selection(place)
-        name, positive = SELECTED, predicted.labels[place]
+        name, chosen = SELECTED, predicted.labels[place]
         strata = None if self.strata is None else self.strata.selecting(place)
-        return replace(self, knowledge=known, ceiling=1.0, loss_name=name, positive=positive, strata=strata)
+        return replace(self, knowledge=known, ceiling=1.0, loss_name=name, pos_label=chosen, strata=strata)
 
     def described(
         self,
@@ -423,6 +424,7 @@ class Population:
         Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         chosen = find_loss(loss, clip)
+        check_unseen(estimator, X)
         label = encode_labels("y", y)
         values = model_values(estimator, X, label, chosen)
         return cls._of(

@@ -76,7 +76,7 @@ class Comparison:
         """In what the two questions differ: then the numbers cannot be compared."""
         old, new = self.old.question, self.new.question
         found = [words for name, words in ASKED.items() if getattr(old, name) != getattr(new, name)]
-        values = ("loss_name", "positive", "ceiling")
+        values = ("loss_name", "pos_label", "ceiling")
         if any(getattr(old.population, name) != getattr(new.population, name) for name in values):
             found.append("the loss")
         return found
@@ -192,11 +192,11 @@ def compared(old: Examined, new: Examined, names: tuple[str, str]) -> list[Compa
         return [Comparison(old.questions[0], new.questions[0], names)]
     found = []
     for one in new.questions:
-        asked = (one.question.metric, one.question.group, one.population.loss_name, one.population.positive)
+        asked = (one.question.metric, one.question.group, one.population.loss_name, one.population.pos_label)
         same = [
             other
             for other in old.questions
-            if (other.question.metric, other.question.group, other.population.loss_name, other.population.positive)
+            if (other.question.metric, other.question.group, other.population.loss_name, other.population.pos_label)
             == asked
         ]
         if same:

@@ -120,7 +120,7 @@ def render(
     questions = [QuestionView(one, examined.confidence, every[0] if one.number else None) for one in every]
     first, population = questions[0], examined.population
     common, own = shared_sentences(questions)
-    measures = {(q.asked.population.loss_name, q.asked.population.positive): q for q in reversed(questions)}
+    measures = {(q.asked.population.loss_name, q.asked.population.pos_label): q for q in reversed(questions)}
     told = population.provenance
     named = " ".join(part for part in (told.model, told.model_version) if part)
     facts: dict[str, Any] = {

@@ -80,18 +80,3 @@ def _shows(c: str) -> bool:
 
 def _blank(c: str) -> bool:
     return ord(c) in _BLANK or c.isspace() or unicodedata.category(c) in _INVISIBLE
-
-
-def is_strange(name: Any) -> bool:
-    """Whether a name has characters that may be taken for others: no letters, or letters of more than one alphabet."""
-    text = "".join(map(str, name)) if isinstance(name, list | tuple) else str(name)
-    alphabets = {_alphabet(c) for c in text if c.isalpha()}
-    odd = any(not c.isascii() and not c.isalnum() for c in text)
-    return odd or len(alphabets) > 1
-
-
-def _alphabet(c: str) -> str:
-    """Return the alphabet of a letter: the first word of its name, but unusual forms of Latin letters are others."""
-    name = unicodedata.name(c, "UNKNOWN")
-    first = name.split()[0]
-    return first if first != "LATIN" or name.startswith(("LATIN SMALL LETTER", "LATIN CAPITAL LETTER")) else name

@@ -1,6 +1,6 @@
 """How long a check will take, estimated before it begins: no small document may keep its reader busy.
 
-Standard library only. The unit is a microsecond of an ordinary machine; the numbers of units were measured, and the
+The unit is a microsecond of an ordinary machine; the numbers of units were measured, and the
 largest of what a document can make of them counts.
 """
 

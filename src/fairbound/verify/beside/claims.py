@@ -1,6 +1,6 @@
-"""What a document claims, in sentences of the checker's own, and whether its bounds keep the document's thresholds.
+"""What a document claims, in sentences of the checker's own.
 
-Standard library only. Sentences are made of what was checked: nothing that an author wrote stands in them but the names
+They are made of what was checked: nothing that an author wrote stands in them but the names
 of groups, labels and losses, in quotation marks.
 """
 
@@ -54,18 +54,9 @@ METRICS_OF_ONE = {
 }
 
 
-def passes(gate: Gate, single: Single) -> bool:
-    """Whether no bound of a question breaks a threshold: from above, or of a ratio from below."""
-    bounds = [point.claim.bound for point in single.question.points if point.claim is not None]
-    if is_ratio(single):
-        return all(bound >= gate.threshold for bound in bounds)
-    return all(bound <= gate.threshold for bound in bounds)
-
-
-def worded(gate: Gate, single: Single) -> str:
+def worded(gate: Gate, single: Single, passed: bool) -> str:
     """Return a gate and how it ended in a sentence."""
-    side = "at least" if is_ratio(single) else "at most"
-    kept = "passed" if passes(gate, single) else "failed"
+    side, kept = "at least" if is_ratio(single) else "at most", "passed" if passed else "failed"
     return f"{kept}: {_metric(single)} has to be {side} {gate.threshold!r}"
 
 
