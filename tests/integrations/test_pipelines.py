@@ -21,6 +21,7 @@ from fairbound.cli import main
 from fairbound.cli.program import parser
 from fairbound.integrations.pipelines import github_annotations, junit, write_step_summary
 from fairbound.integrations.summary import Summary
+from tests.commands import PIPELINE
 from tests.integrations.problems import population
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +31,7 @@ QUESTIONS = {"loss": 0.9, "demographic_parity_ratio": 0.99, "group_loss": None}
 
 @pytest.fixture(autouse=True)
 def _elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+    for name in PIPELINE:
         monkeypatch.delenv(name, raising=False)
 
 
