@@ -28,7 +28,7 @@ ROLES = {
     "label": "--label",
     "prediction": "--prediction",
     "probability": "--probability",
-    "loss": "--losses",
+    "losses": "--losses",
     "weight": "--weight",
 }
 
@@ -72,7 +72,7 @@ def _loss(measure: Measure) -> list[str]:
 
 
 def _measured(population: Population, measure: Measure) -> Population:
-    found = population.selecting(read_name(measure.positive)) if measure.loss == SELECTED else population
+    found = population.selecting(read_name(measure.pos_label)) if measure.loss == SELECTED else population
     return found.by_strata if isinstance(measure.knowledge, Strata) else found
 
 
@@ -119,5 +119,5 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = f"{value:g}" if isinstance(value, float) else repr(value)
     return text if len(text) <= 200 else f"{text[:200]}..."
