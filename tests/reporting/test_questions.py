@@ -154,8 +154,8 @@ def test_the_worst_case_names_the_groups_that_it_is_about() -> None:
                 assert by_name[names[0]] == pytest.approx(c.attained, abs=1e-6)
             if pair == 2:
                 assert by_name[names[0]] / by_name[names[1]] == pytest.approx(c.attained, abs=1e-6)
-    said = words(Page(report(found)))
-    assert f"It is about {found['demographic_parity_ratio'].certificates[1].leading}, the two groups" in said
+    last = [*found["demographic_parity_ratio"]][-1]
+    assert f"It is about {last.leading}, the two groups" in words(Page(report(found)))
 
 
 def test_it_says_what_it_is_about() -> None:

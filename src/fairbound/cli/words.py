@@ -51,6 +51,5 @@ QUESTION = ROWS | {
     "tol": "--tol",
 }
 
-#: Where the largest radius is asked for: of what is bounded from above, and of what is bounded from below.
-MOST = QUESTION | {"threshold": "--max-loss"}
-LEAST = QUESTION | {"threshold": "--min-ratio"}
+#: Where the largest radius is asked for: arguments of ``largest_certified_rho``.
+RADIUS = QUESTION | {"threshold": "--threshold"}
