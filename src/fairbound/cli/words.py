@@ -17,14 +17,12 @@ COLUMNS = {
     "missing": "--missing",
     "prediction": "--prediction",
     "probability": "--probability",
-    "cuts": "--cuts",
     "sample_weight": "--weight",
-    "strata": "--strata",
     "weight": "--weight",
 }
 
 #: Where they become a population.
-ROWS = COLUMNS | {"unknown_predictions": "--unknown-predictions"}
+ROWS = COLUMNS | {"cuts": "--cuts", "strata": "--strata", "unknown_predictions": "--unknown-predictions"}
 
 #: Where rows are counted to be added up elsewhere: arguments of ``Tally.count``.
 COUNTED = COLUMNS | {"min_count": "--min-count", "name": "--name"}
