@@ -215,7 +215,9 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
         help="what is bounded: loss (the default), or one of " + ", ".join(METRICS) + "; several are answered together",
     )
     asked.add_argument(
-        "--metric-group", metavar="NAME", help="the group that group_loss, cell_loss or selection_rate is about"
+        "--metric-group",
+        metavar="NAME",
+        help="the group that group_loss, cell_loss, selection_rate or demographic_parity_ratio is about",
     )
     asked.add_argument(
         "--unknown-predictions",
