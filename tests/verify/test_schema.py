@@ -255,7 +255,7 @@ def test_all_kinds_are_among_the_documents() -> None:
     assert {point.claim is None for one in asked for point in one.points} == {True, False}
     assert {one.distance is None for one in asked} == {True, False}
     for key in ("fair", "support", "empty_cells", "shift", "divergence"):
-        assert len({only(one)[key] for one in found}) == (4 if key == "divergence" else 2), key
+        assert len({only(one)[key] for one in found}) == (5 if key == "divergence" else 2), key
     for key in ("base_rate_tolerance", "confidence"):
         assert {only(one)[key] is None for one in found} == {True, False}
     for side in ("group_limits", "label_limits"):
