@@ -16,7 +16,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 import yaml
 
-from fairbound import Outcome, Population, certify, certify_all, certify_curve
+from fairbound import Outcome, Population, SmallCellWarning, certify, certify_all, certify_curve
 from fairbound.cli import main
 from fairbound.cli.program import parser
 from fairbound.integrations.pipelines import github_annotations, junit, write_step_summary
@@ -78,6 +78,14 @@ def test_markdown_shows_names_as_they_are() -> None:
     rows = [[("".join(cell.itertext())) for cell in row] for row in root.iter("tr")]
     assert {len(row) for row in rows} == {8}
     assert [row[0] for row in rows[1:]] == [f"group_loss[{' '.join(group.split())}]" for group in evil]
+
+
+def test_markdown_says_what_to_be_careful_about() -> None:
+    few = Population.from_predictions([0, 1] * 6, [0, 1, 1] * 4, sensitive_features=["a"] * 8 + ["b"] * 4)
+    with pytest.warns(SmallCellWarning):
+        text = Summary.of(certify(few, 0.3, confidence=0.9)).markdown()
+    assert "* Be careful: " in text
+    assert "with probability at least 90%" in text
 
 
 def test_a_step_summary_is_appended_to(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
@@ -15,8 +14,6 @@ from fairbound import Certificate, InputError, verify
 from fairbound.integrations.testing import assert_certified
 from tests.commands import environment
 from tests.integrations.problems import population
-
-ROOT = Path(__file__).resolve().parents[2]
 
 TESTS = """
 import pytest
@@ -61,11 +58,6 @@ def run(folder: Path, text: str, *options: str) -> tuple[str, int]:
         [*begin, *options], cwd=folder, capture_output=True, text=True, check=False, env=environment(PYTHONWARNINGS="")
     )
     return done.stdout + done.stderr, done.returncode
-
-
-def test_the_entry_point_names_the_plugin() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert project["entry-points"]["pytest11"] == {"fairbound": "fairbound.integrations.pytest_plugin"}
 
 
 def test_nobody_else_pays_for_it(tmp_path: Path) -> None:

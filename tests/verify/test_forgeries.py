@@ -33,8 +33,9 @@ from fairbound.data.loss_summary import bin_edges
 from fairbound.reporting.report_data import worst_losses
 from fairbound.sampling.discretise import drawn
 from fairbound.verify import verdict
+from fairbound.verify.beside.looks import RESERVED
 from fairbound.verify.document import singles
-from fairbound.verify.names import CEILINGS, RESERVED
+from fairbound.verify.names import CEILINGS
 from fairbound.verify.reading import read_document
 from fairbound.verify.verdict import Finding, _decide
 from tests.amounts import first
@@ -661,18 +662,18 @@ def test_selected_is_zero_or_one() -> None:
     document = json.loads(certify(population, 0.3, metric="group_loss_difference").to_json())
     assert verify(copy.deepcopy(document)).valid
     only(document)["metric"]["name"] = "demographic_parity_difference"
-    document["population"]["measures"][0].update(loss="selected", positive=1)
+    document["population"]["measures"][0].update(loss="selected", pos_label=1)
     refused(document, "population.measures[0].ceiling must be 1")
     varied = json.loads(certify(Population.from_moments(P, E, 0.0 * E), 0.3, metric="group_loss_difference").to_json())
     only(varied)["metric"]["name"] = "demographic_parity_difference"
-    varied["population"]["measures"][0].update(loss="selected", positive=1)
+    varied["population"]["measures"][0].update(loss="selected", pos_label=1)
     refused(varied, "must not have variances")
 
 
 @pytest.mark.parametrize("loss", ["zero_one", "selected"])
 def test_values_of_named_losses(loss: str) -> None:
     document = honest("general, graded")
-    document["population"]["measures"][0].update(loss=loss, positive=1 if loss == "selected" else None)
+    document["population"]["measures"][0].update(loss=loss, pos_label=1 if loss == "selected" else None)
     refused(document, "no losses but 0 and 1")
     other = honest("general, moments")
     other["population"]["measures"][0].update(loss="brier", ceiling=1.5)

@@ -303,7 +303,7 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
     "a witness too far": (PAIRS, lambda d: answers(d)[0]["witness"].update(group_mass=[0.001, 0.999]), ""),
     "a witness without a group": (PAIRS, lambda d: answers(d)[0]["witness"].update(group_mass=[0, 1]), "no mass"),
     "a confidence out of nothing": (PAIRS, question(confidence=0.95), "must be given if that of the document is"),
-    "another positive label": (ODDS, lambda d: d["population"]["measures"][0].update(positive=0), "are not those"),
+    "another positive label": (ODDS, lambda d: d["population"]["measures"][0].update(pos_label=0), "are not those"),
     "more rows selected": (
         PAIRS,
         lambda d: d["population"]["measures"][0]["knowledge"]["cells"][0][0].__setitem__(0, [1.0, 1.0, 1e3, 0]),
@@ -461,8 +461,8 @@ def test_positive_label_of_three_is_checked() -> None:
     rho = radius(population, 0.05)
     broken = json.loads(certify(population, rho, tol=1e-3, **named("equalized_odds_difference")).to_json())
     assert verify(broken).valid
-    assert broken["population"]["measures"][0]["positive"] == POSITIVE
-    broken["population"]["measures"][0]["positive"] = 3
+    assert broken["population"]["measures"][0]["pos_label"] == POSITIVE
+    broken["population"]["measures"][0]["pos_label"] = 3
     broken["digest"] = digest(broken["population"])
     assert any("cannot be asked" in r for r in verify(broken).reasons)
 

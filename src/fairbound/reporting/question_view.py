@@ -34,6 +34,10 @@ FEW_RADII = 12
 SIZES = (("broad", (860, 400)), ("narrow", (380, 320)))
 
 
+#: So many strata of the worst case are told.
+MOST_STRATA = 10
+
+
 @dataclass(frozen=True)
 class QuestionView:
     """A question and its answers at all radii.
@@ -137,9 +141,13 @@ class QuestionView:
 
     @property
     def chosen(self) -> int:
-        """Which radius is shown first: that at which a threshold is kept least or broken most, else the middle one."""
+        """Which radius is shown first: that at which a threshold is kept least or broken most, else a middle one.
+
+        Of radii at which the bound says nothing there is none, unless it is so at all of them.
+        """
         if self.findings.threshold is None:
-            return len(self.certificates) // 2
+            told = [index for index, c in enumerate(self.certificates) if not c.trivial]
+            return told[len(told) // 2] if told else 0
         worst = (min if self.asked.lower else max)(self.certificates, key=lambda c: c.bound)
         return self.certificates.index(worst)
 
@@ -202,12 +210,23 @@ class QuestionView:
             "gap": gap_up(c.gap),
             "exact": repr(c.bound),
             "found": repr(c.attained),
+            "leads": c.leading,
         }
 
     @property
     def now(self) -> dict[str, Any]:
         """What is shown of the radius that is shown first."""
         return self.radii[self.chosen]
+
+    @property
+    def strata(self) -> list[str]:
+        """Which strata grow most at that radius, in words; none but under stratified shifting."""
+        return [one.told for one in self.certificates[self.chosen].strata[:MOST_STRATA] if one.change > 5e-5]
+
+    @property
+    def strata_rho(self) -> str:
+        """The radius that this is about."""
+        return radius_down(self.certificates[self.chosen].rho)
 
     @cached_property
     def scale(self) -> CurveScale:
@@ -223,7 +242,7 @@ class QuestionView:
         """What the page's script has to know."""
         moving = [
             {
-                **{key: shown[key] for key in ("rho", "bound", "attained", "grows", "gap", "exact", "found")},
+                **{key: shown[key] for key in ("rho", "bound", "attained", "grows", "gap", "exact", "found", "leads")},
                 "x": round(self.scale.across(c.rho), 5),
                 "y": round(self.scale.upward(c.bound), 5),
                 "cells": self.worst.changing(index),

@@ -13,7 +13,7 @@ from flint import arb, fmpq
 
 from fairbound.verify.balls import ONE, ZERO, balls, exact, largest, require, total
 from fairbound.verify.divergences import DIVERGENCES
-from fairbound.verify.document import Losses, Mean, Measured, Objective, Question
+from fairbound.verify.document import Losses, Mean, Measured, Objective, Question, Strata
 from fairbound.verify.shares import Side
 
 #: A witness may miss what is asked by this much, and proofs are held to the same, larger set. Otherwise a set that is
@@ -94,10 +94,10 @@ class Statement:
         #: The cells; of every two groups by what becomes of the group: it does not count, is added, is subtracted.
         self.roles = [cells(role) for role in ((0, 1, -1) if self.every else (0,))]
         self.cells = self.roles[0]
-        #: What the rows of a label add to a mean at most, for each sign.
+        #: What the rows of a label add to a mean at most: for each sign, by label.
         self.peaks = self._peaks()
         #: What no value of the statement exceeds, and the largest value by size.
-        self.top = largest(self.peak(y, {1, -1}) for y in {y for _, y in self.peaks})
+        self.top = largest(self.replaced({1, -1}).values())
         values = (v for cell in self.cells.values() for v in (cell.ceiling, *(value for _, value in cell.lower)))
         self.scale = largest(map(abs, values))
 
@@ -122,19 +122,23 @@ class Statement:
         counts = about.label is None or (y == about.label) == about.inside
         return (role if self.every else (s == about.plus) - (s == about.minus)) if counts else 0
 
-    def _peaks(self) -> dict[tuple[int, int], arb]:
-        found: dict[tuple[int, int], list[arb]] = {}
+    def _peaks(self) -> dict[int, dict[int, arb]]:
+        found: dict[int, dict[int, list[arb]]] = {}
         for role, cells in zip((0, 1, -1), self.roles, strict=False):
             for (s, y), cell in cells.items():
                 if sign := self.sign(s, y, role):
-                    found.setdefault((sign, y), []).append(cell.peak(self.divergence.slope is not None))
+                    peak = cell.peak(self.divergence.slope is not None)
+                    found.setdefault(sign, {}).setdefault(y, []).append(peak)
+        most = {sign: {y: largest(values) for y, values in by_label.items()} for sign, by_label in found.items()}
         if self.tolerance != 0:  # groups have labels of their own: the worst one counts
-            found = {key: [v for (sign, _), more in found.items() if sign == key[0] for v in more] for key in found}
-        return {key: largest(values) for key, values in found.items()}
+            return {sign: dict.fromkeys(by_label, largest(by_label.values())) for sign, by_label in most.items()}
+        return most
 
-    def peak(self, y: int, signs: set[int]) -> arb:
-        """Return what the means of some signs are at most, together, if all rows have a label."""
-        return total(most for (sign, at), most in self.peaks.items() if at == y and sign in signs)
+    def replaced(self, signs: set[int]) -> dict[int, arb]:
+        """Return for each label that counts what the means of some signs are at most, together, if all rows have it."""
+        labels = {y for by_label in self.peaks.values() for y in by_label}
+        own = [by_label for sign, by_label in self.peaks.items() if sign in signs]
+        return {y: total(by_label[y] for by_label in own) for y in labels}
 
 
 def radius(question: Question, rho: float, affinity: arb | None) -> arb:
@@ -174,8 +178,14 @@ def _law(population: Measured, question: Question, place: Place, *, falling: boo
     """
     known, top = population.knowledge, arb(population.ceiling or 0)
     s, y = place
-    if isinstance(known, Losses):
+    of_strata = isinstance(known, Strata)
+    fits = question.shift == "sensitive" or of_strata is (question.shift == "stratified")
+    require(fits, "the means of strata are what is known where only strata move, and only there")
+    if isinstance(known, Strata):  # nothing changes inside of one: a bin whose ends are its mean
+        bins = [balls([mean, mean, weight, 0.0]) for weight, mean in known.cells[s][y]]
+    elif isinstance(known, Losses):
         bins = [balls(entry) for entry in known.cells[s][y]]  # low, high, weight, share of high
+    if isinstance(known, Losses | Strata):
         inside = total(b[2] for b in bins)
         lower = [(weight / inside, low + part * (high - low)) for low, high, weight, part in bins]
         mean = total(share * loss for share, loss in lower)
@@ -183,8 +193,8 @@ def _law(population: Measured, question: Question, place: Place, *, falling: boo
         mean = arb(known.mean[s][y])
     if question.shift == "sensitive":
         return [(ONE, mean)], [(ONE, mean)]
-    if isinstance(known, Losses):
-        edges = [(low, high, weight / inside, part) for low, high, weight, part in bins]
+    if isinstance(known, Losses | Strata):
+        edges = [(low, high, weight / inside, part) for low, high, weight, part in bins if not weight.is_zero()]
         return [end for low, high, w, t in edges for end in ((w * (1 - t), low), (w * t, high))], lower
     require(question.support == "any", "observed support needs the losses themselves")
     if isinstance(known, Mean) or DIVERGENCES[question.divergence].jumps:  # which knows no worst law of a variance

@@ -57,7 +57,9 @@ METRICS_OF_ONE = {
 def worded(gate: Gate, single: Single, passed: bool) -> str:
     """Return a gate and how it ended in a sentence."""
     side, kept = "at least" if is_ratio(single) else "at most", "passed" if passed else "failed"
-    return f"{kept}: {_metric(single)} has to be {side} {gate.threshold!r}"
+    bounds = [(point.claim.bound, point.rho) for point in single.question.points if point.claim is not None]
+    bound, rho = min(bounds) if is_ratio(single) else max(bounds)
+    return f"{kept}: {_metric(single)} has to be {side} {gate.threshold!r}, and is {side} {bound!r} (rho = {rho!r})"
 
 
 def claims(document: Document) -> Iterator[str]:
@@ -106,6 +108,8 @@ def _where(question: Question, population: Measured, rho: str) -> str:
         said.append(f"whose groups' base rates differ by at most {question.base_rate_tolerance!r}")
     if question.shift == "sensitive":
         said.append("in which only the shares of the cells of group and label have changed")
+    elif question.shift == "stratified":
+        said.append("in which only the shares of the strata of the cells have changed")
     elif question.support == "observed":
         said.append("in which anything may have changed, but no loss occurs that was not observed in its cell")
     else:
@@ -132,11 +136,11 @@ def _metric(single: Single) -> str:
     """Return what is bounded, in words."""
     metric, population = single.question.metric, single.population
     mean = MEANS.get(population.loss, f"mean of the loss {_name(population.loss)}")
-    selected = "of the label that is predicted"
+    selected = "predicting a label that is not named"
     if population.loss == SELECTED:
         mean = "selection rate"
-    if population.positive is not None:
-        selected = f"of rows that are predicted as {_name(population.positive)}"
+    if population.pos_label is not None:
+        selected = f"predicting {_name(population.pos_label)}"
     every = "each" if metric.group is None else "one"
     found = METRICS | (METRICS_OF_ONE if metric.group is not None else {})
     text = found.get(metric.name, "the metric").format(mean=mean, every=every, selected=selected)
