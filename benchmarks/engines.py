@@ -30,9 +30,9 @@ BINS = 4096
 CASES: dict[str, dict[str, Any]] = {
     "predicted labels": {"prediction": "predicted"},
     "probabilities": {"probability": {">50K": "probability"}},
-    "probabilities, jsd": {"probability": {">50K": "probability"}, "loss_name": "jsd"},
-    "losses": {"loss": "loss"},
-    "losses, weighted": {"loss": "loss", "weight": "weight"},
+    "probabilities, jsd": {"probability": {">50K": "probability"}, "loss": "jsd"},
+    "losses": {"losses": "loss"},
+    "losses, weighted": {"losses": "loss", "weight": "weight"},
 }
 
 

@@ -26,8 +26,8 @@ BARE = "count by group and label only"
 CASES: dict[str, tuple[dict[str, Any], dict[str, list[str]]]] = {
     "predicted labels": ({"prediction": "predicted"}, {"count by label columns": ["predicted"]}),
     "probabilities": ({"probability": {">50K": "probability"}}, {"count by 4096 bins": ["bin"]}),
-    "losses": ({"loss": "loss"}, {"count by 4096 bins": ["bin"], BARE: []}),
-    "losses, weighted": ({"loss": "loss", "weight": "weight"}, {"count, sum of weights by bins": ["bin"]}),
+    "losses": ({"losses": "loss"}, {"count by 4096 bins": ["bin"], BARE: []}),
+    "losses, weighted": ({"losses": "loss", "weight": "weight"}, {"count, sum of weights by bins": ["bin"]}),
 }
 
 

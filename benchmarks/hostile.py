@@ -19,10 +19,10 @@ from tests.hostile import FAMILIES, MEGABYTE, TEXTS
 
 from benchmarks.table import Table, note, seconds
 from fairbound import verify
+from fairbound.verify.beside.work import MOST_WORK, UNIT_SECONDS, work_of
 from fairbound.verify.reading import read_document
 from fairbound.verify.sampling import MOST_DRAWS
 from fairbound.verify.strict import MalformedError
-from fairbound.verify.work import MOST_WORK, UNIT_SECONDS, work_of
 
 #: What a check may take.
 SECONDS, MEGABYTES = 5.0, 500.0

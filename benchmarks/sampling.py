@@ -29,7 +29,7 @@ def _population(losses: Floats, share: Floats, name: str) -> Population:
     """Return a population with the losses (S, C, J) of each cell and their shares of the cell."""
     s, y, j = np.nonzero(share > 0)
     weight = (MASS[..., None] * share)[s, y, j]
-    return Population.from_losses(losses[s, y, j], y, sensitive_features=s, sample_weight=weight, loss_name=name)
+    return Population.from_losses(losses[s, y, j], y, sensitive_features=s, sample_weight=weight, loss=name)
 
 
 def _zero_one(mean: Floats) -> Population:
@@ -238,7 +238,7 @@ def _times() -> None:
         mean = MEAN.ravel()[cell]
         loss = (rng.random(15060) < mean).astype(float) if zero_one else rng.beta(2 * mean, 2 - 2 * mean)
         population = Population.from_losses(
-            loss, cell % 2, sensitive_features=cell // 2, loss_name="zero_one" if zero_one else "jsd"
+            loss, cell % 2, sensitive_features=cell // 2, loss="zero_one" if zero_one else "jsd"
         )
         radii = np.linspace(0.1, 0.6, 51)
         for shift in ("general", "sensitive"):

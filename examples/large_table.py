@@ -42,7 +42,7 @@ def main() -> None:
         for engine, table in (("Polars", pl.scan_parquet(file)), ("DuckDB", connection.read_parquet(str(file)))):
             start = time.perf_counter()
             population = Population.from_frame(
-                table, label="income", group="sex", probability={"yes": "probability"}, loss_name="brier"
+                table, label="income", group="sex", probability={"yes": "probability"}, loss="brier"
             )
             seconds = time.perf_counter() - start
             bound = certify(population, 0.2).bound

@@ -22,6 +22,8 @@ def distance(name: str, p: Floats, q: Floats, outside: float = 0.0) -> float:
         return 0.5 * (float(np.abs(p - q).sum()) + outside)
     if outside > 0:
         return float("inf")
+    if name == "trimming":  # the largest share of P that is left over if as much as possible of it is made Q
+        return 1.0 - float(np.min(p[q > 0] / q[q > 0], initial=1.0))
     if name == "chi_squared":
         return float(((q - p) ** 2 / p).sum())
     return float((q[q > 0] * np.log(q[q > 0] / p[q > 0])).sum() + p.sum() - q.sum())
@@ -46,8 +48,8 @@ class _Rows:
 def primal_at(problem: Problem, name: str, rho: float, r: Floats, *, strictly: bool = False) -> float:
     """Return the worst loss over all Q in the ball with label shares r, by a primal program; -inf if there is none.
 
-    Where a solver comes only close, what it says is taken for the value, unless asked ``strictly``. Total variation
-    goes to SciPy's linear programs, the others to Clarabel as cones.
+    Where a solver comes only close, what it says is taken for the value, unless asked ``strictly``. Total variation and
+    trimming go to SciPy's linear programs, the others to Clarabel as cones.
     """
     atoms = problem.upper
     cells = [(s, y) for s in range(problem.groups.size) for y in range(problem.labels.size)]
@@ -72,10 +74,11 @@ def primal_at(problem: Problem, name: str, rho: float, r: Floats, *, strictly: b
                 if a != b:
                     less.add({k_at + a: 1.0, k_at + b: -1.0}, problem.groups.skew)
     ball = {t_at + i: 1.0 for i in range(n)}
-    if name == "total_variation":  # t >= q - p, t >= 0
-        less.add({**ball, **{u_at + i: 1.0 for i in range(m)}}, rho)
+    if name in {"total_variation", "trimming"}:
+        if name == "total_variation":  # t >= q - p, t >= 0
+            less.add({**ball, **{u_at + i: 1.0 for i in range(m)}}, rho)
         for i in range(n):
-            less.add({i: 1.0, t_at + i: -1.0}, float(p[i]))
+            less.add({i: 1.0, t_at + i: -1.0} if name == "total_variation" else {i: 1.0 - rho}, float(p[i]))
         found = linprog(-gain, np.array(less.rows), less.right, np.array(equal.rows), equal.right, method="highs")
         return -float(found.fun or 0.0) if found.status == 0 else -np.inf
     less.add(ball, rho if name == "chi_squared" else rho + float(p.sum()) - 1.0)

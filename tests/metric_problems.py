@@ -81,3 +81,8 @@ EXTREME = {
     "three groups": weighted([[40, 20], [30, 10], [1, 5]], [[0.1, 0.6], [0.05, 0.5], [0, 1]]),
     "equal base rates": weighted([[40, 20], [20, 10]], [[0.1, 0.6], [0.05, 0.5]]),
 }
+
+#: These under one shift and the other in turn, and then the other way round.
+ALTERNATING = [
+    (name, ("general", "sensitive")[(place + turn) % 2]) for turn in range(2) for place, name in enumerate(EXTREME)
+]

@@ -50,7 +50,7 @@ class Truth:
             y,
             sensitive_features=s,
             sample_weight=self.probability[s, y, j],
-            loss_name=self.loss_name,
+            loss=self.loss_name,
         )
 
     def draw(self, rows: int, rng: np.random.Generator) -> Population:
@@ -65,7 +65,7 @@ class Truth:
             sensitive_features=s,
             groups=range(groups),
             labels=range(labels),
-            loss_name=self.loss_name,
+            loss=self.loss_name,
         )
 
 

@@ -85,12 +85,12 @@ BLAMED: list[tuple[Callable[[], object], str | None]] = [
     (lambda: frame(missing="keep"), "missing"),
     (lambda: frame(ceiling=2.0), "ceiling"),
     (lambda: frame(clip=2.0), "clip"),
-    (lambda: frame(loss_name="luck"), "loss"),
-    (lambda: frame(loss_name="jsd"), "loss_name"),
+    (lambda: frame(loss="luck"), "loss"),
+    (lambda: frame(loss="jsd"), "loss"),
     (lambda: frame(group=["sex", "sex"]), "group"),
     (lambda: frame(label=3), "label"),
     (lambda: frame(prediction=None, probability={}), "probability"),
-    (lambda: Population.from_frame([1], label="y", group="sex", loss="p"), "frame"),
+    (lambda: Population.from_frame([1], label="y", group="sex", losses="p"), "frame"),
     (lambda: frame(label="z"), None),
     (lambda: rows(loss="luck"), "loss"),
     (lambda: rows(y_pred=[0, 1]), "y_true"),
@@ -114,7 +114,7 @@ def test_the_argument_is_known(call: Callable[[], object], name: str | None) -> 
     assert name is None or name in str(error)
     assert error.worded({}).isprintable()
     if name not in {None, "frame"}:  # of a frame that is none only Python knows
-        assert "--it" in error.worded({str(name): "--it", "loss_name": "--it"})
+        assert "--it" in error.worded({str(name): "--it", "loss": "--it"})
 
 
 OPTIONS = {"rho": "--rho", "shift": "--shift", "fair=False": "--unfair", "limits": "--limit", "tol": "--tol"}

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time a name is i
     from fairbound.certificate.evidence import Evidence, Gate, Outcome, certify_all
     from fairbound.certificate.implied import ImpliedParity, implied_parity
     from fairbound.certificate.planning import expected_excess, rows_needed
+    from fairbound.certificate.prices import Prices, RowPrices
     from fairbound.certificate.scoring import certified_loss
     from fairbound.data.losses import LOSSES, Loss
     from fairbound.data.population import Population
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time a name is i
     from fairbound.data.provenance import Provenance
     from fairbound.data.tally import Tally
     from fairbound.errors import DataWarning, InfeasibleError, InputError, SmallCellWarning, ThresholdError
+    from fairbound.improve.threshold import CertifiedThreshold
     from fairbound.reporting.report import Report, report
     from fairbound.sampling.region import REGIONS, Hoeffding, Region, Sphere, Surrogate
     from fairbound.solve.between import divergence_between, hellinger_radius
@@ -34,6 +36,7 @@ _HOMES = {
     "certificate.evidence": ("Evidence", "Gate", "Outcome", "certify_all"),
     "certificate.implied": ("ImpliedParity", "implied_parity"),
     "certificate.planning": ("expected_excess", "rows_needed"),
+    "certificate.prices": ("Prices", "RowPrices"),
     "certificate.scoring": ("certified_loss",),
     "data.losses": ("LOSSES", "Loss"),
     "data.population": ("Population",),
@@ -41,6 +44,7 @@ _HOMES = {
     "data.provenance": ("Provenance",),
     "data.tally": ("Tally",),
     "errors": ("DataWarning", "InfeasibleError", "InputError", "SmallCellWarning", "ThresholdError"),
+    "improve.threshold": ("CertifiedThreshold",),
     "reporting.report": ("Report", "report"),
     "sampling.region": ("REGIONS", "Hoeffding", "Region", "Sphere", "Surrogate"),
     "solve.between": ("divergence_between", "hellinger_radius"),
@@ -55,6 +59,7 @@ __all__ = [
     "REGIONS",
     "Certificate",
     "CertificateCurve",
+    "CertifiedThreshold",
     "DataWarning",
     "Evidence",
     "Gate",
@@ -67,9 +72,11 @@ __all__ = [
     "Outcome",
     "Population",
     "Predicted",
+    "Prices",
     "Provenance",
     "Region",
     "Report",
+    "RowPrices",
     "SmallCellWarning",
     "Sphere",
     "Status",

@@ -7,9 +7,12 @@ command line does, asks an error for its message in these.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
-from collections.abc import Mapping, Sequence
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -30,6 +33,15 @@ def listed(names: Sequence[str], most: int = 10) -> str:
     """List names in a message; of many only the first, so that the cure after them is read."""
     left = len(names) - most
     return ", ".join(names[:most]) + (f" and {left:,} more" if left > 0 else "")
+
+
+def suggestion(wrong: object, names: Iterable[str], written: Callable[[str], str] = str) -> str:
+    """Return which names may have been meant by one that does not exist, or all there are."""
+    known, text = list(names), str(wrong)
+    close = [name for name in known if text and name.startswith(text)] or difflib.get_close_matches(text, known, n=2)
+    if close:
+        return f"did you mean {' or '.join(map(written, close[:2]))}?"
+    return f"use {'one of ' if len(known) > 1 else ''}{', '.join(map(written, known))}"
 
 
 def given(name: str, value: object, how: str | None = None) -> str:
@@ -222,3 +234,11 @@ class DataWarning(UserWarning):
 
 class SmallCellWarning(UserWarning):
     """A cell of group and label has very few rows; the message names it and counts them."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's own code that led here: the nearest one outside of this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("fairbound."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

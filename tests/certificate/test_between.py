@@ -70,7 +70,7 @@ def test_of_a_sample_the_larger_ball_counts() -> None:
     rng = np.random.default_rng(5)
     group, label = rng.integers(0, 2, 2000), rng.integers(0, 2, 2000)
     population = Population.from_losses(
-        (rng.random(2000) < 0.2).astype(float), label, sensitive_features=group, loss_name="mine"
+        (rng.random(2000) < 0.2).astype(float), label, sensitive_features=group, loss="mine"
     )
     curve = certify_curve(population, [0.2, 0.25, 0.3], confidence=0.9)
     exact = certify(population, 0.22, confidence=0.9)

@@ -101,7 +101,7 @@ def test_predictions_of_another_type_are_shown(label: list[Any], said: list[Any]
 
 def test_a_name_that_the_checker_refuses_is_refused_at_once() -> None:
     for name in ("Brier loss", "x" * 201):
-        found = Population.from_losses([0.1, 0.9] * 4, [0, 1] * 4, sensitive_features=list("aabb") * 2, loss_name=name)
+        found = Population.from_losses([0.1, 0.9] * 4, [0, 1] * 4, sensitive_features=list("aabb") * 2, loss=name)
         with pytest.raises(InputError, match="choose another name"):
             certify(found, 0.2)
 

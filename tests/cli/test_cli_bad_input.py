@@ -86,7 +86,7 @@ def test_bad_files(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
         content(path)
     else:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-    for command in (["certify", "--rho", "0.3"], ["radius", "--max-loss", "0.5"]):
+    for command in (["certify", "--rho", "0.3"], ["radius", "--threshold", "0.5"]):
         said = one_line(capsys, [command[0], str(path), *COLUMNS, *command[1:], *options])
         assert words in said
 
@@ -100,11 +100,11 @@ OPTIONS = [
     (["--prediction", "yhat", "--rho", "0.5:0.1:0.1"], "neither a number nor FIRST:LAST:STEP"),
     (["--prediction", "yhat", "--rho", "0:1:0.000001"], "means 1,000,001 radii"),
     (["--prediction", "yhat", "--rho", "0.001"], "nothing to certify: no distribution with equal base rates is nearer"),
-    (["--rho", "0.3"], "one of the arguments --prediction --probability --loss-column is required"),
+    (["--rho", "0.3"], "missing: one of --prediction, --probability and --losses"),
     (["--prediction", "yhat", "--probability", "p", "--rho", "0.3"], "not allowed with argument --prediction"),
     (["--prediction", "yhat", "--rho", "0.3", "--shiftt", "general"], "did you mean --shift"),
     (["--prediction", "yhat", "--rho", "0.3", "--conf", "0.9"], "did you mean --confidence?"),
-    (["--prediction", "yhat", "--rho", "0.3", "--shift", "sideways"], "invalid choice: 'sideways'"),
+    (["--prediction", "yhat", "--rho", "0.3", "--shift", "sideways"], "--shift: 'sideways' is not known; use one of general, sensitive"),
     (["--prediction", "yhat", "--rho", "0.3", "extra"], "certify does not know 'extra'"),
     (["--prediction", "yhat", "--rho", "0.3", "--group", "sex"], "--group ['sex', 'sex'] names a column twice"),
     (["--prediction", "yhat", "--rho", "0.3", "--group", "income"], "column 'income' is named as label and as group"),
@@ -139,8 +139,8 @@ OPTIONS = [
     (["--probability", "yes=p", "--probability", "yes=w", "--rho", "0.3"], "names a label twice"),
     (["--probability", "ja=p", "--rho", "0.3"], "--probability has no column for the label 'no'"),
     (["--probability", "p", "--loss", "cross_entropy", "--rho", "0.3"], "--shift general needs a ceiling, and the loss 'cross_entropy' has none: pass --clip"),
-    (["--loss-column", "cost", "--rho", "0.3"], "outside [0, 1]; set --ceiling to the largest loss there can be"),
-    (["--loss-column", "cost", "--rho", "0.3", "--ceiling", "-1"], "--ceiling -1.0 is outside"),
+    (["--losses", "cost", "--rho", "0.3"], "outside [0, 1]; set --ceiling to the largest loss there can be"),
+    (["--losses", "cost", "--rho", "0.3", "--ceiling", "-1"], "--ceiling -1.0 is outside"),
 ]  # fmt: skip
 
 
@@ -156,7 +156,7 @@ def test_bad_options(
 
 
 COMMANDS = [
-    ([], "name a command: certify, gate, radius, verify, show, report"),
+    ([], "name a command: certify, gate, radius, verify, attest, show, report"),
     (["certfy", "rows.csv"], "there is no command 'certfy'; did you mean certify"),
     (["Show", "rows.csv"], "there is no command 'Show'; did you mean show"),
     (["rows.csv"], "there is no command 'rows.csv'; there are certify, gate, radius"),

@@ -53,7 +53,14 @@ def test_every_metric_counts_and_not_the_last_one(file: str, capsys: pytest.Capt
     result = verify(out.read_bytes())
     assert result.valid
     assert [passed for passed, _ in result.gates] == [False]
-    assert "gate failed: the error rate has to be at most 0.01" in lines(capsys, ["verify", str(out)], 0)
+    told = lines(capsys, ["verify", str(out)], 0)
+    assert "gate failed: the error rate has to be at most 0.01" in told
+    assert "the proof for demographic_parity_ratio gives the bound" in told
+    lines(capsys, ["verify", str(out), "--gates"], 1)  # proved, and a pipeline may ask for the gates as well
+    page = Path(file).with_name("c.html")
+    lines(capsys, ["report", str(out), "-o", str(page)], 0)
+    assert main(["verify", str(page)]) == 2
+    assert "save the certificate that it carries" in capsys.readouterr().out
     assert "Gate failed: error rate" in lines(capsys, ["show", str(out)], 0)
 
 
@@ -65,7 +72,12 @@ def test_every_metric_counts_and_not_the_last_one(file: str, capsys: pytest.Capt
         ([*BOTH, "--fail-above", "demographic_parity_ratio=0.3"], "bounded from below; use --fail-below"),
         ([*BOTH, "--fail-below", "loss=0.3"], "loss is bounded from above; use --fail-above"),
         (["--fail-above", "0.3", "--fail-above", "loss=0.4"], "loss has two thresholds"),
-        (["--fail-above", "lose=0.3"], "names no metric before the ="),
+        (["--fail-above", "lose=0.3"], "'lose' is not a metric; did you mean loss?"),
+        (["--fail-above", "20"], "20 says nothing: error rate lies between 0 and 1"),
+        (["--fail-above", "30"], "give a value between them, or 0.3 for 30 %"),
+        (["--fail-above=-1"], "says nothing: error rate lies between 0 and 1"),
+        (["--metric", "demographic_parity_ratio", "--fail-below", "1.5"], "1.5 says nothing"),
+        (["--metric", "demographic_parity"], "did you mean demographic_parity_difference or demographic_parity_ratio?"),
         (["--meaning", "yes"], "is not LABEL=TEXT"),
         (["--meaning", "maybe=x"], "there is no label 'maybe'"),
     ],
@@ -135,6 +147,68 @@ def test_a_gate_from_a_file(file: str, capsys: pytest.CaptureFixture[str], monke
     assert "failed: error rate has to be at most 0.01" in lines(capsys, ["gate"], 1)
 
 
+OWN = """
+file = "rows.csv"
+label = "y"
+prediction = "said"
+group = "sex"
+rho = [0.15, 0.2]
+shift = "sensitive"
+json = "own.json"
+
+[metrics]
+loss = { fail-above = 0.9, rho = "0.16:0.18:0.01" }
+selection_rate = [
+    { metric-group = "f", fail-above = 0.99 },
+    { metric-group = "m", pos-label = "no", fail-above = 0.01, rho = 0.19 },
+    {},
+]
+
+[meaning]
+yes = "comes back"
+"""
+
+
+def test_a_metric_has_radii_a_group_and_a_label_of_its_own(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    config = Path(file).with_name("own.toml")
+    config.write_text(OWN)
+    said = " ".join(lines(capsys, ["gate", str(config)], 1).split())
+    assert said.count("passed: ") == 2
+    assert "the bound of selection_rate of m exceeds 0.01 at rho = 0.19" in said
+    evidence = Evidence.from_json(config.with_name("own.json").read_bytes())
+    assert [curve.rho.tolist() for curve in evidence] == [[0.16, 0.17, 0.18], [0.15, 0.2], [0.19], [0.15, 0.2]]
+    firsts = [next(iter(curve)) for curve in evidence]
+    assert [(c.group, c.population.pos_label) for c in firsts] == [
+        (None, None),
+        ("f", "yes"),
+        ("m", "no"),
+        (None, "yes"),
+    ]
+    assert evidence.population.provenance.meanings == (("yes", "comes back"),)
+    told = lines(capsys, ["gate", str(config), "--format", "json"], 1)
+    facts = json.loads(told[: told.rindex("}") + 1])
+    assert facts["command"] == "gate"
+    assert [(g["metric"], g["group"], g["threshold"], g["passed"]) for g in facts["gates"]] == [
+        ("loss", None, 0.9, True),
+        ("selection_rate", "f", 0.99, True),
+        ("selection_rate", "m", 0.01, False),
+    ]
+    assert facts["gates"][2]["bound"] == firsts[2].bound
+
+
+def test_one_gate_has_a_line_too(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = lines(capsys, ["certify", file, *ASKED, "--fail-above", "0.9"], 0)
+    assert "Gates\n  * passed: error rate has to be at most 0.9" in said
+
+
+def test_infeasible_radii_are_told_once(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = Path(file).read_text().splitlines()
+    Path(file).write_text("\n".join([rows[0], *rows[31:]]) + "\n")
+    limits = ["--fail-above", "0.9", "--fail-below", "0.1"]
+    said = lines(capsys, ["certify", file, *ASKED, "--rho", "0.001", *BOTH, *limits], 0)
+    assert said.count("nothing to certify, and so nothing to fail, at rho = 0.001") == 1
+
+
 def test_not_enough_rows_to_tell(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The third outcome has a status of its own, unless only two are wanted; the document has two."""
     out = str(Path(file).with_name("c.json"))
@@ -168,8 +242,33 @@ def test_not_enough_rows_to_tell(file: str, capsys: pytest.CaptureFixture[str]) 
         ("x = ", "is not TOML"),
         ('file = "rows.csv"\nlabel = "y"', "has no threshold"),
         ("[metrics]\nloss = { fail-above = 0.3 }", "names no rows"),
-        ('file = "rows.csv"\nlabels = "y"\n[metrics]\nloss = { fail-above = 0.3 }', "there is no option 'labels'"),
-        ('file = "rows.csv"\n[metrics]\nloss = { above = 0.3 }', "give fail-above or fail-below"),
+        ('file = "rows.csv"\nlabels = "y"\n[metrics]\nloss = { fail-above = 0.3 }', "'labels'; did you mean label"),
+        *(
+            ('file = "rows.csv"\n' + told, why)
+            for told, why in {
+                "fair = false": "there is no option 'fair'",  # what is false is refused like all else
+                "help = true": "help is said on the command line",
+                'format = "json"': "format is said on the command line",
+                "fail-above = 0.3": "fail-above is said in [metrics]",
+                'metric = "loss"': "metric is said in [metrics]",
+                "html = 3": "html = 3 must be a text",
+                'note = ["a", "b"]': "note takes one value, not a list",
+                'confidence = "0.95"': "confidence = '0.95' must be a number",
+                "confidence = true": "confidence = true must be a number",
+                "no-base-rate-constraint = 1": "must be true or false",
+                'shift = "sideways"\n[metrics]\nloss = { fail-above = 0.3 }': "--shift: 'sideways' is not known",
+                "[metrics]\nloss = 0.3": "loss = 0.3 must be a table, as in loss = { fail-above = 0.3 }",
+                "[metrics]\nloss = true": "loss = true must be a table",
+                "[metrics]\nloss = { above = 0.3 }": "loss: above is not known; did you mean fail-above?",
+                "[metrics]\nloss = { fail-below = 0.3 }": "loss is bounded from above; use fail-above",
+                "[metrics]\nloss = { fail-above = 0.3, fail-below = 0.1 }": "loss has two thresholds",
+                '[metrics]\nloss = { fail-above = "0.3" }': "must be a number",
+                "[metrics]\nloss = { fail-above = nan }": "must be a number",
+                '[metrics]\nloss = { fail-above = 0.3, rho = "x" }': "loss: rho: 'x' is not a number",
+                "[metrics]\nlos = { fail-above = 0.3 }": "the metric 'los' is not known; did you mean loss?",
+                "[metrics]\nloss = {}": "has no threshold",
+            }.items()
+        ),
         ('file = "rows.csv"\nmetrics = ["loss"]', "metrics must be a table"),
     ],
 )
@@ -187,7 +286,7 @@ def test_what_is_wrong_with_a_gate(file: str, text: str, why: str, capsys: pytes
         ["--prediction", "said", "--weight", "w"],
         ["--probability", "p", "--loss", "jsd"],
         ["--probability", "p", "--loss", "cross_entropy", "--clip", "3"],
-        ["--loss-column", "cost", "--loss", "regret"],
+        ["--losses", "cost", "--loss", "regret"],
         ["--prediction", "said", "--confidence", "0.9"],
     ],
 )
@@ -201,8 +300,9 @@ def test_a_table_is_counted_again(file: str, columns: list[str], capsys: pytest.
     other = Path(file).with_name("other.csv")
     other.write_text("".join(Path(file).read_text().splitlines(keepends=True)[:-3]))
     said = lines(capsys, ["verify", out, "--data", str(other)], 1)
-    assert "the data are others: the number of rows: 280.0 in the document, 277 in the data" in said
+    assert "the data are others: the number of rows: 280 in the document, 277 in the data" in said
     assert "does not have the SHA-256" in said
+    assert said.startswith(f"{out}: the claim is proved, of other data than {other}")
 
 
 def test_the_data_of_a_document_without_columns(file: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,7 +94,7 @@ def test_counts_of_many_places_are_certified(
 def test_options_of_counting(rows: pl.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows.write_csv(tmp_path / "rows.csv")
     output = str(tmp_path / "tally.json")
-    roles = ["--label", "income", "--group", "sex", "--loss-column", "cost", "--ceiling", "2", "-o", output]
+    roles = ["--label", "income", "--group", "sex", "--losses", "cost", "--ceiling", "2", "-o", output]
     known = [part for name in ("m", "f", "x") for part in ("--known-group", name)]
     assert main(["count", str(tmp_path / "rows.csv"), *roles, *known, "--min-count", "20"]) == 0
     document = json.loads(Path(output).read_text())

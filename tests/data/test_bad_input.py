@@ -29,7 +29,7 @@ MEAN = [[0.1, 0.2], [0.3, 0.4]]
 
 
 def losses(**changed: Any) -> Population:
-    call: dict[str, Any] = {"loss": [0.1, 0.2, 0.3, 0.4], "y_true": [0, 1, 0, 1], "sensitive_features": list("aabb")}
+    call: dict[str, Any] = {"losses": [0.1, 0.2, 0.3, 0.4], "y_true": [0, 1, 0, 1], "sensitive_features": list("aabb")}
     return Population.from_losses(**call | changed)
 
 
@@ -51,7 +51,7 @@ def ask(population: Any = None, rho: Any = 0.9, **changed: Any) -> object:
 
 
 def with_empty_cell(**changed: Any) -> Population:
-    return losses(loss=[0.1, 0.2, 0.3], y_true=[0, 1, 0], sensitive_features=list("aab"), **changed)
+    return losses(losses=[0.1, 0.2, 0.3], y_true=[0, 1, 0], sensitive_features=list("aab"), **changed)
 
 
 def own_loss(value: Any) -> Loss:
@@ -61,19 +61,19 @@ def own_loss(value: Any) -> Loss:
 # Each call, and the parts of its message in their order; "..." stands for any words between them.
 BAD_CALLS: list[tuple[Callable[[], object], str]] = [
     # losses
-    (lambda: losses(loss=[0.1, NAN, 0.3, 0.4]), "loss ... nan in row 1 ... drop"),
-    (lambda: losses(loss=[0.1, 0.2, INF, 0.4]), "loss ... inf in row 2 ... drop"),
-    (lambda: losses(loss=[0.1, 0.2, 0.3, 1.5]), "loss[3]=1.5 ... [0, 1] ... ceiling"),
-    (lambda: losses(loss=[0.1, -0.2, 0.3, 0.4]), "loss[1]=-0.2 ... [0, 1]"),
-    (lambda: losses(loss=[0.1, 0.2, 0.3, 2.5], ceiling=2), "loss[3]=2.5 ... [0, 2] ... ceiling"),
-    (lambda: losses(loss=["low"] * 4), "loss must hold numbers"),
-    (lambda: losses(loss=[0.1, None, 0.3, 0.4]), "loss must hold numbers"),
-    (lambda: losses(loss=[0.1, [0.2], 0.3, 0.4]), "loss ... length"),
-    (lambda: losses(loss=np.zeros((4, 1))), "loss ... one entry per row ... (4, 1)"),
-    (lambda: losses(loss=[0.1, 0.2, 0.3]), "one entry per row ... loss has 3, y_true has 4"),
+    (lambda: losses(losses=[0.1, NAN, 0.3, 0.4]), "losses ... nan in row 1 ... drop"),
+    (lambda: losses(losses=[0.1, 0.2, INF, 0.4]), "losses ... inf in row 2 ... drop"),
+    (lambda: losses(losses=[0.1, 0.2, 0.3, 1.5]), "losses[3]=1.5 ... [0, 1] ... ceiling"),
+    (lambda: losses(losses=[0.1, -0.2, 0.3, 0.4]), "losses[1]=-0.2 ... [0, 1]"),
+    (lambda: losses(losses=[0.1, 0.2, 0.3, 2.5], ceiling=2), "losses[3]=2.5 ... [0, 2] ... ceiling"),
+    (lambda: losses(losses=["low"] * 4), "losses must hold numbers"),
+    (lambda: losses(losses=[0.1, None, 0.3, 0.4]), "losses must hold numbers"),
+    (lambda: losses(losses=[0.1, [0.2], 0.3, 0.4]), "losses ... length"),
+    (lambda: losses(losses=np.zeros((4, 1))), "losses ... one entry per row ... (4, 1)"),
+    (lambda: losses(losses=[0.1, 0.2, 0.3]), "one entry per row ... losses has 3, y_true has 4"),
     (lambda: losses(y_true=[0, 1, 0]), "one entry per row ... y_true has 3, sensitive_features has 4"),
     (lambda: losses(sensitive_features=list("ab")), "one entry per row ... sensitive_features has 2"),
-    (lambda: losses(loss=[], y_true=[], sensitive_features=[]), "y_true ... empty ... rows"),
+    (lambda: losses(losses=[], y_true=[], sensitive_features=[]), "y_true ... empty ... rows"),
     *((lambda v=v: losses(ceiling=v), f"ceiling={v!r} ... largest loss") for v in (0, -1.0, NAN, None, "1", "high")),
     # groups and labels
     (lambda: losses(sensitive_features=list("aaaa")), "sensitive_features ... ['a'] ... at least two"),
@@ -137,7 +137,7 @@ BAD_CALLS: list[tuple[Callable[[], object], str]] = [
         "cross_entropy ... row 1 is inf ... pass clip",
     ),
     (lambda: probabilities(loss=own_loss(NAN)), "own loss of row 0 is nan ... mend"),
-    (lambda: probabilities(loss=own_loss(1.5)), "loss[0]=1.5 ... [0, 1] ... ceiling"),
+    (lambda: probabilities(loss=own_loss(1.5)), "losses[0]=1.5 ... [0, 1] ... ceiling"),
     # moments
     (lambda: moments(mass=[[4, 1], [2, 3]]), "mass adds up to 10.0 ... divide"),
     (lambda: moments(mass=[[0.6, -0.1], [0.2, 0.3]]), "mass ... -0.1 ... probabilities"),

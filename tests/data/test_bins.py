@@ -45,7 +45,7 @@ def many_cells(rows: int = 200_000, groups: int = 80) -> pl.DataFrame:
     )
 
 
-ROLES: dict[str, Any] = {"label": "label", "group": "group", "loss": "loss"}
+ROLES: dict[str, Any] = {"label": "label", "group": "group", "losses": "loss"}
 
 
 def test_many_cells_have_coarser_bins_in_memory_and_in_engines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,8 +23,8 @@ pytestmark = [pytest.mark.slow, *pytestmark]
 FILES, SIZE = 8, 1_250_000
 CALLS: dict[str, dict[str, Any]] = {
     "predictions": {"label": "income", "group": ["sex", "old"], "prediction": "predicted"},
-    "probabilities": {"label": "income", "group": "sex", "probability": {">50K": "probability"}, "loss_name": "jsd"},
-    "weighted losses": {"label": "income", "group": ["sex", "old"], "loss": "loss", "weight": "weight"},
+    "probabilities": {"label": "income", "group": "sex", "probability": {">50K": "probability"}, "loss": "jsd"},
+    "weighted losses": {"label": "income", "group": ["sex", "old"], "losses": "loss", "weight": "weight"},
 }
 
 

@@ -193,7 +193,7 @@ def test_columns_follow_the_classes_of_the_estimator() -> None:
     losses = 0.5 * np.square(probability - truth).sum(axis=1)
     same(
         found,
-        Population.from_losses(losses, reverse, sensitive_features=group, loss_name="brier"),
+        Population.from_losses(losses, reverse, sensitive_features=group, loss="brier"),
     )
 
 
@@ -309,7 +309,7 @@ def test_tables_of_groups_of_any_library() -> None:
 
 
 def test_arrays_elsewhere_are_refused() -> None:
-    with pytest.raises(InputError, match=r"loss, a OnDevice, .* on a GPU; move it to the CPU"):
+    with pytest.raises(InputError, match=r"losses, a OnDevice, .* on a GPU; move it to the CPU"):
         Population.from_losses(OnDevice([0.1]), [0], sensitive_features=["a"])
 
 

@@ -48,11 +48,11 @@ def population(source: Any, **columns: Any) -> written.Population:
     [
         {"prediction": "predicted"},
         {"prediction": "predicted", "weight": "weight"},
-        {"probability": "p1", "loss_name": "jsd"},
+        {"probability": "p1", "loss": "jsd"},
         {"probability": {1: "p1"}},
-        {"probability": {0: "p0", 1: "p1"}, "loss_name": "cross_entropy", "clip": 3.0},
-        {"probability": ["p0", "p1"], "loss_name": "absolute"},
-        {"loss": "cost", "ceiling": 2.0},
+        {"probability": {0: "p0", 1: "p1"}, "loss": "cross_entropy", "clip": 3.0},
+        {"probability": ["p0", "p1"], "loss": "absolute"},
+        {"losses": "cost", "ceiling": 2.0},
     ],
 )
 @pytest.mark.parametrize("group", ["sex", "code", ["sex", "code"]])

@@ -74,7 +74,7 @@ ASKED: tuple[dict[str, Any], ...] = (
     {"prediction": "yhat", "missing": "drop"},
     {"prediction": "yhat"},
     {"probability": "p", "missing": "drop"},
-    {"loss": "p", "weight": "yhat"},
+    {"losses": "p", "weight": "yhat"},
 )
 
 
@@ -115,7 +115,7 @@ def test_files_are_read_alike(
 def columns(**asked: Any) -> Any:
     from fairbound.data.columns import read_columns  # noqa: PLC0415 (only here)
 
-    nothing = dict.fromkeys(("prediction", "probability", "loss", "weight", "loss_name", "clip", "ceiling"))
+    nothing = dict.fromkeys(("prediction", "probability", "losses", "weight", "loss", "clip", "ceiling"))
     return read_columns(**{"label": "income", "group": "sex", "missing": "refuse", **nothing, **asked})
 
 

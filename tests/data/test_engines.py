@@ -44,17 +44,17 @@ CALLS: dict[str, dict[str, Any]] = {
     "brier": {"label": "income", "group": "sex", "probability": "probability"},
     "brier, clipped": {"label": "income", "group": "sex", "probability": "probability", "clip": 0.2},
     "a label by name": {"label": "income", "group": "sex", "probability": {"<=50K": "probability"}},
-    "absolute": {"label": "income", "group": "sex", "probability": "probability", "loss_name": "absolute"},
-    "jsd": {"label": "income", "group": "sex", "probability": "probability", "loss_name": "jsd"},
-    "three labels": {"label": "class", "group": "sex", "probability": ["a", "b", "c"], "loss_name": "jsd"},
+    "absolute": {"label": "income", "group": "sex", "probability": "probability", "loss": "absolute"},
+    "jsd": {"label": "income", "group": "sex", "probability": "probability", "loss": "jsd"},
+    "three labels": {"label": "class", "group": "sex", "probability": ["a", "b", "c"], "loss": "jsd"},
     "cross entropy": {
-        "label": "income", "group": "sex", "probability": "probability", "loss_name": "cross_entropy", "clip": 1.5,
+        "label": "income", "group": "sex", "probability": "probability", "loss": "cross_entropy", "clip": 1.5,
     },
-    "no ceiling": {"label": "income", "group": "sex", "probability": "probability", "loss_name": "cross_entropy"},
-    "losses": {"label": "income_bit", "group": ["sex", "number"], "loss": "loss"},
-    "small losses": {"label": "income", "group": "sex", "loss": "loss", "ceiling": 1e6},
-    "weighted losses": {"label": "income", "group": "sex", "loss": "loss", "weight": "weight"},
-    "missing": {"label": "income", "group": "sex", "loss": "gaps", "missing": "drop"},
+    "no ceiling": {"label": "income", "group": "sex", "probability": "probability", "loss": "cross_entropy"},
+    "losses": {"label": "income_bit", "group": ["sex", "number"], "losses": "loss"},
+    "small losses": {"label": "income", "group": "sex", "losses": "loss", "ceiling": 1e6},
+    "weighted losses": {"label": "income", "group": "sex", "losses": "loss", "weight": "weight"},
+    "missing": {"label": "income", "group": "sex", "losses": "gaps", "missing": "drop"},
 }  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def exact(call: dict[str, Any]) -> Population:
     return Population.from_frame(people(), **call)
 
 
-BY_LOSS: dict[str, Any] = {"label": "income", "group": "sex", "loss": "loss"}
+BY_LOSS: dict[str, Any] = {"label": "income", "group": "sex", "losses": "loss"}
 BY_PROBABILITY: dict[str, Any] = {"label": "income", "group": "sex", "probability": "probability"}
 #: A column, what its fifth row holds, the call, and what the message says.
 FAULTS: list[tuple[str, Any, dict[str, Any], str]] = [
@@ -86,9 +86,9 @@ FAULTS: list[tuple[str, Any, dict[str, Any], str]] = [
     ("sex", None, BY_LOSS, "column 'sex' has no value in 1 of 60 rows"),
     ("weight", -1.0, BY_LOSS | {"weight": "weight"}, "column 'weight' holds -1.0"),
     ("probability", 1.25, BY_PROBABILITY, "column 'probability' holds 1.25"),
-    ("probability", -2.0, BY_PROBABILITY | {"loss_name": "cross_entropy", "clip": 1.0}, "holds -2.0"),
-    ("probability", 1.5, BY_PROBABILITY | {"loss_name": "jsd"}, "holds 1.5"),
-    ("probability", None, BY_PROBABILITY | {"loss_name": "jsd"}, "column 'probability' has no value in 1 of 60 rows"),
+    ("probability", -2.0, BY_PROBABILITY | {"loss": "cross_entropy", "clip": 1.0}, "holds -2.0"),
+    ("probability", 1.5, BY_PROBABILITY | {"loss": "jsd"}, "holds 1.5"),
+    ("probability", None, BY_PROBABILITY | {"loss": "jsd"}, "column 'probability' has no value in 1 of 60 rows"),
 ]
 
 
@@ -158,7 +158,7 @@ def test_a_stream_that_was_read_before_is_empty(tmp_path: Path) -> None:
 def test_no_row_leaves(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = fetched(monkeypatch)
     frame = plain(30_000)
-    Population.from_frame(ENGINES[engine](frame, tmp_path), **BY_PROBABILITY | {"loss_name": "jsd"})
+    Population.from_frame(ENGINES[engine](frame, tmp_path), **BY_PROBABILITY | {"loss": "jsd"})
     assert [sent[0], *(size <= 4 * 4097 for size in sent[1:])] == [2, True]
 
 
@@ -214,7 +214,7 @@ def test_postgresql_neither_sorts_the_rows_nor_turns_numbers_into_decimals(
         return fetch(query)
 
     monkeypatch.setattr("fairbound.data.lazy_frames.fetch", watched)
-    call = CALLS["cross entropy"] | {"probability": {">50K": "probability"}, "loss_name": loss}
+    call = CALLS["cross entropy"] | {"probability": {">50K": "probability"}, "loss": loss}
     Population.from_frame(people_in_postgres, **call)
     (query,) = queries
     connection = people_in_postgres.get_backend()

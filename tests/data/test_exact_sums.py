@@ -96,7 +96,7 @@ def columns_for(weight: Floats) -> dict[str, Any]:
     return {"y": places % 2, "g": places // 2 % 2, "p": places % 2, "loss": places % 5 / 4, "w": weight}
 
 
-@pytest.mark.parametrize("column", [{"loss": "loss"}, {"prediction": "p"}], ids=str)
+@pytest.mark.parametrize("column", [{"losses": "loss"}, {"prediction": "p"}], ids=str)
 @pytest.mark.parametrize("before", [0.0, 1.0, 2.0**-40, 2.0**60])
 def test_a_guess_that_misleads_costs_time_but_nothing_else(column: dict[str, str], before: float) -> None:
     """The first rows are not like the others."""
@@ -120,17 +120,17 @@ def test_a_second_look_is_taken_only_if_the_first_was_not_exact(monkeypatch: pyt
     monkeypatch.setattr("fairbound.data.lazy_frames.careful_cut", noted)
     weight = drawn("exponential", 4 * FEW)
     for frame in engines(**columns_for(weight)):
-        population(frame, loss="loss")
+        population(frame, losses="loss")
     assert not looks
     weight[:FEW] = 0.0
     weight[FEW:] *= 2.0**45
     exponent = math.frexp(weight.max())[1]
     for frame in engines(**columns_for(weight)):
-        population(frame, loss="loss")
+        population(frame, losses="loss")
     assert [look.exponents for look in looks] == [(exponent - LIMB, exponent - 2 * LIMB)] * 2
 
 
-@pytest.mark.parametrize("column", [{"loss": "loss"}, {"prediction": "p"}], ids=str)
+@pytest.mark.parametrize("column", [{"losses": "loss"}, {"prediction": "p"}], ids=str)
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -160,7 +160,7 @@ def test_losses_above_the_ceiling_are_refused_by_each_engine(value: float) -> No
     losses["loss"][50] = value
     for frame in engines(**losses):
         with pytest.raises(InputError, match=r"column 'loss' holds .*, outside \[0, 1\]"):
-            population(frame, loss="loss")
+            population(frame, losses="loss")
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "far apart", "near the end", "subnormal", "largest"])

@@ -160,7 +160,7 @@ def test_probabilities(engine: str, loss_name: str, clip: float | None, size: in
         label="income",
         group=["sex", "old"],
         probability="probability",
-        loss_name=loss_name,
+        loss=loss_name,
         clip=clip,
         weight=weight,
     )
@@ -184,7 +184,7 @@ def test_probabilities(engine: str, loss_name: str, clip: float | None, size: in
 def test_a_column_for_each_label(engine: str, loss_name: str, probability: Any) -> None:
     frame = rows()
     found = Population.from_frame(
-        ENGINES[engine](frame), label="class", group="sex", probability=probability, loss_name=loss_name
+        ENGINES[engine](frame), label="class", group="sex", probability=probability, loss=loss_name
     )
     exact = Population.from_predictions(
         frame["class"], frame[["a", "b", "c"]], sensitive_features=frame["sex"], loss=loss_name
@@ -205,11 +205,11 @@ def test_one_label_may_be_named(engine: str, label: str) -> None:
         label=label,
         group="sex",
         probability={names[1]: "probability"},
-        loss_name="absolute",
+        loss="absolute",
     )
     frame["other"] = 1 - frame["probability"]
     first = Population.from_frame(
-        ENGINES[engine](frame), label=label, group="sex", probability={names[0]: "other"}, loss_name="absolute"
+        ENGINES[engine](frame), label=label, group="sex", probability={names[0]: "other"}, loss="absolute"
     )
     for found in (first, second):
         assert_as_good(found, exact)
@@ -219,7 +219,7 @@ def test_one_label_may_be_named(engine: str, label: str) -> None:
 @pytest.mark.parametrize("ceiling", [None, 3.7, 1e6, math.inf])
 def test_losses(engine: str, ceiling: float | None) -> None:
     frame = rows(10_000)
-    found = Population.from_frame(ENGINES[engine](frame), label="income", group="sex", loss="loss", ceiling=ceiling)
+    found = Population.from_frame(ENGINES[engine](frame), label="income", group="sex", losses="loss", ceiling=ceiling)
     exact = Population.from_losses(
         frame["loss"], frame["income"], sensitive_features=frame["sex"], ceiling=1.0 if ceiling is None else ceiling
     )
@@ -230,7 +230,7 @@ def test_losses(engine: str, ceiling: float | None) -> None:
 def test_few_distinct_losses_stay_exact(engine: str) -> None:
     frame = rows(20_000)
     frame["loss"] = np.array([0.0, 0.125, 0.5, 0.9, 1.0])[np.arange(20_000) % 5]
-    found = Population.from_frame(ENGINES[engine](frame), label="income", group="sex", loss="loss")
+    found = Population.from_frame(ENGINES[engine](frame), label="income", group="sex", losses="loss")
     exact = Population.from_losses(frame["loss"], frame["income"], sensitive_features=frame["sex"])
     assert_identical(found, exact)
 
@@ -240,9 +240,7 @@ def test_names_and_numbers_of_narrow_types(engine: str) -> None:
     frame = rows()
     frame["loss"] = frame["loss"].astype("float32")
     frame["income bit"] = frame["income bit"].astype("int8")
-    found = Population.from_frame(
-        ENGINES[engine](frame), label="income bit", group="sex", loss="loss", loss_name="regret"
-    )
+    found = Population.from_frame(ENGINES[engine](frame), label="income bit", group="sex", losses="loss", loss="regret")
     exact = Population.from_losses(frame["loss"], frame["income bit"], sensitive_features=frame["sex"])
     (assert_identical if engine in EAGER else assert_as_good)(found, exact)
     assert (found.loss_name, found.labels) == ("regret", (0, 1))
@@ -270,7 +268,7 @@ def test_orders_that_a_type_declares_are_kept() -> None:
 
 def test_a_loss_of_ones_own() -> None:
     double = Loss("double", 2.0, "probabilities", lambda p, true: 2 - 2 * p[range(len(p)), true])
-    call: dict[str, Any] = {"label": "income", "group": "sex", "probability": "probability", "loss_name": double}
+    call: dict[str, Any] = {"label": "income", "group": "sex", "probability": "probability", "loss": double}
     frame = rows()
     exact = Population.from_predictions(
         frame["income"], frame["probability"], sensitive_features=frame["sex"], loss=double
@@ -290,7 +288,8 @@ def test_bins_enclose_the_rows(engine: str) -> None:
     frame["loss"] *= top
     edges = top * (1 - (np.arange(1, 4097) / 4096) ** 2)  # losses on the edges, where rounding may misplace them
     frame.loc[:4095, "loss"] = np.nextafter(edges, np.where(np.arange(4096) % 2, 0, 1)).clip(0, top)
-    found = table(Population.from_frame(ENGINES[engine](frame), label="income", group="sex", loss="loss", ceiling=top))
+    call: dict[str, Any] = {"label": "income", "group": "sex", "losses": "loss", "ceiling": top}
+    found = table(Population.from_frame(ENGINES[engine](frame), **call))
     misplaced = 0
     cells = [(s, y) for s in ("f", "m") for y in ("<=50K", ">50K")]
     for cell, (s, y) in enumerate(cells):
@@ -326,7 +325,7 @@ def test_bins_enclose_the_rows(engine: str) -> None:
 @pytest.mark.parametrize("shift", ["general", "sensitive"])
 def test_the_proof_of_what_an_engine_counted_is_accepted(engine: str, shift: Any) -> None:
     given = ENGINES[engine](rows(10_000))
-    population = Population.from_frame(given, label="class", group=["sex", "old"], loss="loss", weight="weight")
+    population = Population.from_frame(given, label="class", group=["sex", "old"], losses="loss", weight="weight")
     assert verify(certify(population, 0.3, shift=shift).to_json()).valid
 
 
@@ -342,7 +341,7 @@ def test_adding_up_many_weights_keeps_the_bound_above_the_exact_loss(engine: str
     frame = pd.DataFrame(
         {"y": label, "g": group, "loss": loss, "w": weight, "p": np.where(loss == 1, 1 - label, label)}
     )
-    column = {"loss": "loss"} if by == "loss" else {"prediction": "p"}
+    column = {"losses": "loss"} if by == "loss" else {"prediction": "p"}
     population = Population.from_frame(ENGINES[engine](frame), label="y", group="g", weight="w", **column)  # type: ignore[arg-type]
     high, low = Fraction(0.3) * ones, Fraction(0.1) * zeros
     assert population.weight[0, 0] == pytest.approx(float(high + low), rel=2e-16)
@@ -355,7 +354,7 @@ def test_weights_are_added_up_with_one_rounding(engine: str) -> None:
     frame = rows(5000)
     frame["weight"] = np.exp(np.random.default_rng(3).normal(size=5000) * 4)
     frame["bin"] = 0.25
-    found = Population.from_frame(ENGINES[engine](frame), label="income", group="sex", loss="bin", weight="weight")
+    found = Population.from_frame(ENGINES[engine](frame), label="income", group="sex", losses="bin", weight="weight")
     for s, sex in enumerate(found.groups):
         for y, income in enumerate(found.labels):
             cell = frame["weight"][(frame["sex"] == sex) & (frame["income"] == income)]
@@ -368,7 +367,7 @@ def test_weights_that_cannot_be_added_up_exactly_are_refused() -> None:
     frame["weight"] = 2.0**-70 * (1 + np.random.default_rng(0).random(2000))
     frame.loc[0, "weight"] = 1.0
     with pytest.raises(InputError, match=r"too unequal.*collect"):
-        Population.from_frame(pl.from_pandas(frame).lazy(), label="income", group="sex", loss="loss", weight="weight")
+        Population.from_frame(pl.from_pandas(frame).lazy(), label="income", group="sex", losses="loss", weight="weight")
 
 
 @each_lazy_engine
@@ -377,7 +376,7 @@ def test_weights_in_strange_units_are_refused(engine: str, size: float) -> None:
     frame = rows(60)
     frame["weight"] = size
     with pytest.raises(InputError, match=r"'weight' holds weights like .* other units"):
-        Population.from_frame(ENGINES[engine](frame), label="income", group="sex", loss="loss", weight="weight")
+        Population.from_frame(ENGINES[engine](frame), label="income", group="sex", losses="loss", weight="weight")
 
 
 @each_engine
@@ -426,7 +425,7 @@ def test_nan_counts_as_missing_where_null_is_another_thing(column: str) -> None:
     if column == "a":
         call |= {"label": "class", "probability": ["a", "b", "c"]}
     if column == "loss":
-        call |= {"probability": None, "loss": "loss"}
+        call |= {"probability": None, "losses": "loss"}
     for given in (frame, frame.lazy(), duckdb.connect().from_arrow(frame.to_arrow())):
         with pytest.raises(InputError, match=f"column '{column}' has no value in 2 of 3000 rows"):
             Population.from_frame(given, **call)
@@ -444,7 +443,7 @@ def changed(column: str, value: Any) -> pd.DataFrame:
 
 BASE: dict[str, Any] = {"label": "income", "group": "sex", "prediction": "predicted"}
 BY_PROBABILITY = BASE | {"prediction": None, "probability": "probability"}
-BY_LOSS = BASE | {"prediction": None, "loss": "loss"}
+BY_LOSS = BASE | {"prediction": None, "losses": "loss"}
 BAD_FRAMES: list[tuple[pd.DataFrame, dict[str, Any], str]] = [
     (rows(60), BASE | {"label": "incme"}, "no column 'incme' ... did you mean 'income' or"),
     (rows(60), BASE | {"group": "Sex"}, "no column 'Sex' ... did you mean 'sex'?"),
@@ -463,12 +462,12 @@ BAD_FRAMES: list[tuple[pd.DataFrame, dict[str, Any], str]] = [
     (rows(60), BASE | {"label": "income bit", "prediction": "rounded"}, "column 'rounded' ... labels"),
     (changed("probability", 1.25), BY_PROBABILITY, "column 'probability' holds 1.25, outside [0, 1]"),
     (changed("probability", -0.25), BY_PROBABILITY, "column 'probability' holds -0.25, outside [0, 1]"),
-    (changed("probability", 1.25), BY_PROBABILITY | {"loss_name": "jsd"}, "column 'probability' holds 1.25"),
-    (changed("probability", -2.0), BY_PROBABILITY | {"loss_name": "cross_entropy", "clip": 1.0}, "holds -2.0"),
-    (changed("probability", 1.5), BY_PROBABILITY | {"loss_name": "absolute"}, "holds 1.5"),
+    (changed("probability", 1.25), BY_PROBABILITY | {"loss": "jsd"}, "column 'probability' holds 1.25"),
+    (changed("probability", -2.0), BY_PROBABILITY | {"loss": "cross_entropy", "clip": 1.0}, "holds -2.0"),
+    (changed("probability", 1.5), BY_PROBABILITY | {"loss": "absolute"}, "holds 1.5"),
     (
         changed("probability", [0.0] * 60),
-        BY_PROBABILITY | {"loss_name": "cross_entropy"},
+        BY_PROBABILITY | {"loss": "cross_entropy"},
         "cross_entropy loss of ... row ... inf ... pass clip",
     ),
     (
@@ -519,25 +518,26 @@ def test_bad_frames_are_refused(engine: str, frame: pd.DataFrame, call: dict[str
 
 
 BAD_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
-    ({"label": "income", "group": "sex"}, "exactly one of prediction, probability and loss, not none"),
-    (BASE | {"loss": "loss"}, "exactly one of ... not prediction and loss"),
+    ({"label": "income", "group": "sex"}, "exactly one of prediction, probability and losses, not none"),
+    (BASE | {"losses": "loss"}, "exactly one of ... not prediction and losses"),
+    ({"label": "y", "group": "sex", "loss": "cost"}, "the name of a loss; a column of losses is losses='cost'"),
     (BASE | {"group": []}, "group=[] must be the name"),
     (BASE | {"group": 3}, "group=3 must be the name"),
     (BASE | {"group": ["sex", 3]}, "group=['sex', 3] must be the name"),
     (BASE | {"group": ["sex", "sex"]}, "group=['sex', 'sex'] names a column twice"),
     (BASE | {"label": None}, "label=None must be the name of one column"),
     (BASE | {"prediction": ["a"]}, "prediction=['a'] must be the name of one column"),
-    (BASE | {"loss_name": "brier"}, "loss_name='brier' ... pass probability"),
+    (BASE | {"loss": "brier"}, "loss='brier' ... pass probability"),
     (BASE | {"clip": 1.0}, "clip ... leave it out"),
     (BASE | {"ceiling": 1.0}, "ceiling is for a column of losses"),
     (BASE | {"missing": "ignore"}, "missing='ignore' ... 'refuse' or 'drop'"),
-    (BY_PROBABILITY | {"loss_name": "zero_one"}, "loss_name='zero_one' ... pass prediction"),
-    (BY_PROBABILITY | {"loss_name": "mse"}, "loss='mse' is not known"),
+    (BY_PROBABILITY | {"loss": "zero_one"}, "loss='zero_one' ... pass prediction"),
+    (BY_PROBABILITY | {"loss": "mse"}, "loss='mse' is not known"),
     (BY_PROBABILITY | {"probability": {}}, "probability={} names no column"),
     (BY_PROBABILITY | {"probability": ["a", "a"]}, "probability=['a', 'a'] names a column twice"),
     (BY_PROBABILITY | {"probability": {"a": 3}}, "probability['a']=3 must be the name"),
     (BY_LOSS | {"ceiling": 0}, "ceiling=0"),
-    (BY_LOSS | {"loss_name": Loss("own", 1.0, "labels")}, "loss_name= ... must be a name"),
+    (BY_LOSS | {"loss": Loss("own", 1.0, "labels")}, "loss= ... must be a name"),
 ]
 
 
@@ -584,7 +584,7 @@ def test_names_of_rarer_types(engine: str) -> None:
             "duckdb": duckdb.connect().from_arrow,
         }
         given = made[engine](table)
-        population = Population.from_frame(given, label="y", group="g", loss="loss")
+        population = Population.from_frame(given, label="y", group="g", losses="loss")
         assert population.groups == tuple(sorted(names))
         assert {type(name) for name in population.groups} == {type(names[0])}
 
@@ -593,7 +593,7 @@ def test_nested_names_are_refused() -> None:
     frame = pl.DataFrame({"g": [[1], [2]], "income": [0, 1], "loss": [0.1, 0.2]})
     for given in (frame, frame.lazy()):
         with pytest.raises(InputError, match="column 'g' holds List"):
-            Population.from_frame(given, label="income", group="g", loss="loss")
+            Population.from_frame(given, label="income", group="g", losses="loss")
 
 
 def test_a_query_that_fails_says_so(tmp_path: Path) -> None:
@@ -636,7 +636,7 @@ def test_the_caller_keeps_the_frame() -> None:
 def test_a_sample_that_an_engine_counted(engine: str, shift: Any) -> None:
     """Confidence works on an engine's histogram too, is proved, and agrees with arrays up to the rounding's chance."""
     given = rows(10_000)
-    call: dict[str, Any] = {"label": "class", "group": "sex", "loss": "loss"}
+    call: dict[str, Any] = {"label": "class", "group": "sex", "losses": "loss"}
     found = certify(Population.from_frame(ENGINES[engine](given), **call), 0.3, shift=shift, confidence=0.95)
     exact = certify(Population.from_frame(given, **call), 0.3, shift=shift, confidence=0.95)
     assert verify(found.to_json()).valid

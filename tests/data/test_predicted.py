@@ -106,7 +106,7 @@ def test_counts_agree_with_a_loop(found: list[tuple[str, str, str, int]], weight
     assert population.loss == pytest.approx(float(wrong / sum(expected.values())))
     losses = [float(a != b) for a, b in zip(label, prediction, strict=True)]
     same = Population.from_losses(
-        losses, label, sensitive_features=group, sample_weight=weight if weighted else None, loss_name="zero_one"
+        losses, label, sensitive_features=group, sample_weight=weight if weighted else None, loss="zero_one"
     )
     assert_identical(population, same)
     np.testing.assert_array_equal(population.weight, same.weight)
@@ -274,7 +274,7 @@ def test_declared_groups_and_labels_may_be_absent() -> None:
 @each_engine
 def test_without_predicted_labels_nothing_is_known(engine: str) -> None:
     frame = ENGINES[engine](rows(300))
-    for columns in ({"probability": "probability"}, {"loss": "loss"}):
+    for columns in ({"probability": "probability"}, {"losses": "loss"}):
         assert Population.from_frame(frame, label="income", group="sex", **columns).predicted is None  # type: ignore[arg-type]  # one of the two keywords
 
 
@@ -316,9 +316,9 @@ def test_selections_are_the_rows_that_are_predicted_so(label: str, *, weighted: 
         frame["class"],
         sensitive_features=frame[["sex", "old"]],
         sample_weight=frame["weight"] if weighted else None,
-        loss_name="selected",
+        loss="selected",
     )
-    assert (found.positive, found.loss_name, found.ceiling, found.two_valued) == (label, "selected", 1.0, True)
+    assert (found.pos_label, found.loss_name, found.ceiling, found.two_valued) == (label, "selected", 1.0, True)
     assert (found.groups, found.labels, found.rows) == (population.groups, population.labels, population.rows)
     assert found.weighted is weighted
     assert exact.two_valued
@@ -347,7 +347,7 @@ def test_selection_rates_of_all_labels_add_up() -> None:
     assert sum(part.group_means for part in parts) == pytest.approx(1.0)
     again = parts[0].selecting("d")
     assert_identical(again, parts[3])
-    assert again.positive == "d"
+    assert again.pos_label == "d"
 
 
 def test_two_labels_have_a_second_one() -> None:
@@ -355,11 +355,11 @@ def test_two_labels_have_a_second_one() -> None:
         [0, 1, 0, 1], [0, 2, 1, 1], sensitive_features=list("aabb"), unknown_predictions="allow"
     )
     assert predicted(population).labels == (0, 1, 2)
-    assert population.selecting().positive == 1
+    assert population.selecting().pos_label == 1
     assert population.selecting().group_means.tolist() == [0.0, 1.0]
     assert population.selecting(2).group_means.tolist() == [0.5, 0.0]
-    assert population.selecting(np.int64(0)).positive == 0
-    assert type(population.selecting(np.int64(0)).positive) is int
+    assert population.selecting(np.int64(0)).pos_label == 0
+    assert type(population.selecting(np.int64(0)).pos_label) is int
 
 
 def test_a_loss_of_ones_own_that_takes_labels() -> None:
@@ -377,7 +377,7 @@ def test_a_wrong_label_costs_no_more_than_the_ceiling(engine: str) -> None:
     frame = ENGINES[engine](rows(300))
     columns: Any = {"label": "income", "group": "sex", "prediction": "predicted"}
     with pytest.raises(InputError, match=r"1, above the ceiling 0\.5 of 'half'"):
-        Population.from_frame(frame, **columns, loss_name=Loss("half", 0.5, "labels"))
+        Population.from_frame(frame, **columns, loss=Loss("half", 0.5, "labels"))
 
 
 @pytest.mark.parametrize("region", ["sphere", "hoeffding"])
@@ -415,16 +415,16 @@ def test_documents_name_the_label(label: str) -> None:
     selected = population.selecting(label)
     certificate = certify(selected, 0.4)
     again = Certificate.from_json(certificate.to_json())
-    assert (again.population.positive, again.population.loss_name) == (label, "selected")
+    assert (again.population.pos_label, again.population.loss_name) == (label, "selected")
     assert again.population.predicted is None
     assert again.population.two_valued
     np.testing.assert_array_equal(again.population.weight, selected.weight)
     np.testing.assert_array_equal(table(again.population).weight, table(selected).weight)
     assert again.to_json() == certificate.to_json()
     curve = certify_curve(selected, [0.3, 0.4])
-    assert next(iter(CertificateCurve.from_json(curve.to_json()))).population.positive == label
+    assert next(iter(CertificateCurve.from_json(curve.to_json()))).population.pos_label == label
     errors = Certificate.from_json(certify(population, 0.4).to_json()).population
-    assert (errors.positive, errors.predicted) == (None, None)
+    assert (errors.pos_label, errors.predicted) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -435,7 +435,7 @@ def test_labels_in_documents_stay_what_json_can_say(labels: tuple[Any, Any], rea
         [labels[0], labels[1]] * 2, [labels[0], labels[1], labels[1], labels[1]], sensitive_features=list("aabb")
     )
     found = Certificate.from_json(certify(population.selecting(labels[1]), 0.4).to_json()).population
-    assert (found.positive, type(found.positive), found.labels[1]) == (read, type(read), read)
+    assert (found.pos_label, type(found.pos_label), found.labels[1]) == (read, type(read), read)
 
 
 def test_moments() -> None:
@@ -446,7 +446,7 @@ def test_moments() -> None:
     np.testing.assert_allclose(known.weight, np.stack([P * (1 - rate), P * rate], axis=2), rtol=1e-15)
     np.testing.assert_allclose(known.weight.sum(axis=2), population.weight, rtol=1e-15)
     selected, others = population.selecting(), population.selecting("no")
-    assert (selected.positive, selected.rows, selected.two_valued, selected.loss_name) == (
+    assert (selected.pos_label, selected.rows, selected.two_valued, selected.loss_name) == (
         "yes",
         None,
         True,
@@ -463,7 +463,7 @@ def test_moments() -> None:
             )
             assert ours.bound == theirs.bound
             assert verify(ours.to_json()).valid
-    assert Certificate.from_json(certify(selected, 0.3).to_json()).population.positive == "yes"
+    assert Certificate.from_json(certify(selected, 0.3).to_json()).population.pos_label == "yes"
 
 
 def test_rates_of_empty_cells_do_not_matter() -> None:
@@ -493,8 +493,8 @@ BAD: list[tuple[Callable[[], object], str]] = [
         "selection_rate is for two labels, and mass has 3 ... from_predictions",
     ),
     (
-        lambda: Population.from_losses([0.5] * 4, [0, 1] * 2, sensitive_features=[0, 0, 1, 1], loss_name="selected"),
-        "loss[0]=0.5 is neither 0 nor 1; choose another loss_name than 'selected'",
+        lambda: Population.from_losses([0.5] * 4, [0, 1] * 2, sensitive_features=[0, 0, 1, 1], loss="selected"),
+        "losses[0]=0.5 is neither 0 nor 1; choose another loss than 'selected'",
     ),
 ]
 
@@ -510,10 +510,10 @@ def test_what_cannot_be_selected_is_refused(call: Callable[[], object], parts: s
 @pytest.mark.parametrize("name", ["zero_one", "selected"])
 def test_names_that_say_two_valued_are_held_to_it(engine: str, name: str) -> None:
     frame = rows(300)
-    columns: Any = {"label": "income", "group": "sex", "loss": "loss", "loss_name": name}
+    columns: Any = {"label": "income", "group": "sex", "losses": "loss", "loss": name}
     with pytest.raises(InputError) as caught:
         Population.from_frame(ENGINES[engine](frame), **columns)
-    assert_clear(caught.value, f"neither 0 nor 1; choose another loss_name than {name!r}")
+    assert_clear(caught.value, f"neither 0 nor 1; choose another loss than {name!r}")
     frame["loss"] = np.round(frame["loss"])
     assert Population.from_frame(ENGINES[engine](frame), **columns).two_valued
 
@@ -522,7 +522,7 @@ def test_a_rate_is_not_called_a_loss() -> None:
     population = Population.from_predictions(
         ["no", "yes"] * 100, ["no", "yes", "no", "no"] * 50, sensitive_features=["f", "f", "m", "m"] * 50
     ).selecting()
-    assert repr(population) == "Population(2 groups x 2 labels, 200 rows, selection rate=0.250000, positive='yes')"
+    assert repr(population) == "Population(2 groups x 2 labels, 200 rows, selection rate=0.250000, pos_label='yes')"
     shown = population._repr_html_()
     assert "<th>selection rate</th>" in shown
     certificate = certify(population, 0.3)

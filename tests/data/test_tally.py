@@ -64,14 +64,14 @@ def from_predictions(*columns: Any, sensitive_features: Any) -> Population:
 WAYS: dict[str, dict[str, Any]] = {
     "predictions": {"prediction": "predicted"},
     "weighted predictions": {"prediction": "predicted", "weight": "weight"},
-    "losses": {"loss": "loss"},
-    "weighted losses": {"loss": "loss", "weight": "weight"},
-    "losses, another ceiling": {"loss": "loss", "ceiling": 1.7},
-    "tiny losses with counts": {"loss": "tiny", "weight": "count"},
-    "intersections": {"loss": "loss", "group": ["sex", "old"]},
-    "declared": {"loss": "loss", "groups": ["m", "x", "f"], "labels": ["yes", "no"]},
+    "losses": {"losses": "loss"},
+    "weighted losses": {"losses": "loss", "weight": "weight"},
+    "losses, another ceiling": {"losses": "loss", "ceiling": 1.7},
+    "tiny losses with counts": {"losses": "tiny", "weight": "count"},
+    "intersections": {"losses": "loss", "group": ["sex", "old"]},
+    "declared": {"losses": "loss", "groups": ["m", "x", "f"], "labels": ["yes", "no"]},
     "probabilities": {"probability": "p", "labels": ["no", "yes"]},
-    "probabilities of a label": {"probability": {"yes": "p"}, "labels": ["no", "yes"], "loss_name": "absolute"},
+    "probabilities of a label": {"probability": {"yes": "p"}, "labels": ["no", "yes"], "loss": "absolute"},
 }
 ENGINES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "pandas": lambda frame: frame,
@@ -151,7 +151,7 @@ def test_predictions_give_the_population_of_the_rows() -> None:
 def test_bins_keep_weights_and_means_exactly(weight: str | None, ceiling: float) -> None:
     """Against fractions: what is known of a cell is its weight and its mean, each rounded once."""
     frame = rows(4000)
-    population = from_tally(tally(frame, loss="loss", weight=weight, ceiling=ceiling))
+    population = from_tally(tally(frame, losses="loss", weight=weight, ceiling=ceiling))
     edges = bin_edges(ceiling)
     known = table(population)
     several = (known.low < known.high) & (known.weight > 0)
@@ -202,7 +202,7 @@ def test_a_tiny_value_counts_for_a_little_more() -> None:
 
 def test_the_bound_is_sound_and_hardly_larger_than_that_of_the_rows() -> None:
     frame = rows(3000)
-    roles: Any = {"label": "income", "group": "sex", "loss": "loss"}
+    roles: Any = {"label": "income", "group": "sex", "losses": "loss"}
     ours = certify(from_tally(Tally.count(frame, **roles)), 0.3)
     exact = certify(from_frame(frame, **roles), 0.3)
     assert exact.attained <= ours.bound <= exact.bound + 2e-6
@@ -214,9 +214,9 @@ def test_a_csv_file_is_counted_as_its_frame_is(tmp_path: Path) -> None:
     frame["bit"] = (frame["income"] == "yes").astype(int)
     frame.to_csv(tmp_path / "rows.csv", index=False)
     file = CsvFile(str(tmp_path / "rows.csv"))
-    for roles in ({"prediction": "predicted"}, {"loss": "loss", "weight": "weight"}):
+    for roles in ({"prediction": "predicted"}, {"losses": "loss", "weight": "weight"}):
         assert tally(file, **roles).to_json() == tally(frame, **roles).to_json()
-    declared: Any = {"label": "bit", "loss": "loss", "groups": ["f", "m"]}
+    declared: Any = {"label": "bit", "losses": "loss", "groups": ["f", "m"]}
     by_text = tally(file, **declared, labels=["0", "1"])  # texts get the type that the column has
     assert by_text.plan.labels == (0, 1)
     assert by_text.to_json() == tally(frame, **declared, labels=[0, 1]).to_json()
@@ -233,7 +233,7 @@ def test_dates_and_tuples_are_names_on_both_sides_of_json() -> None:
 def test_many_cells_are_coarsened_alike_whether_they_were_declared_or_not() -> None:
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"g": rng.integers(0, 40, 9000), "y": rng.integers(0, 2, 9000), "loss": rng.random(9000)})
-    roles: Any = {"label": "y", "group": "g", "loss": "loss"}
+    roles: Any = {"label": "y", "group": "g", "losses": "loss"}
     declared = Tally.count(frame, **roles, groups=list(range(40)), labels=[0, 1])
     assert declared.plan.bins == 2048
     assert_same(from_tally(declared), from_tally(Tally.count(frame, **roles)))
@@ -244,10 +244,10 @@ def test_a_tally_has_a_limited_number_of_entries(engine: str, monkeypatch: pytes
     monkeypatch.setattr(tally_rows, "MOST_BINS", 300)
     frame = ENGINES[engine](rows(2000))
     with pytest.raises(InputError, match="more than 300 entries; name all groups and labels") as error:
-        tally(frame, loss="loss")
+        tally(frame, losses="loss")
     assert_one_line(error)
     assert tally(frame, prediction="predicted").rows == 2000
-    assert tally(frame, loss="loss", groups=["f", "m"], labels=["no", "yes"]).plan.bins == 4096
+    assert tally(frame, losses="loss", groups=["f", "m"], labels=["no", "yes"]).plan.bins == 4096
 
 
 # What is told of single rows
@@ -255,7 +255,7 @@ def test_a_tally_has_a_limited_number_of_entries(engine: str, monkeypatch: pytes
 
 def test_least_counts_hide_single_rows_and_keep_the_mean() -> None:
     frame = rows(5000)
-    open_, closed = tally(frame, loss="loss"), tally(frame, loss="loss", min_count=10)
+    open_, closed = tally(frame, losses="loss"), tally(frame, losses="loss", min_count=10)
     entries = [entry for cell in closed.cells.values() for entry in cell.values()]
     assert min(entry.rows for entry in entries) >= 10
     assert {(entry.least, entry.most) for entry in entries} == {(None, None)}
@@ -266,7 +266,7 @@ def test_least_counts_hide_single_rows_and_keep_the_mean() -> None:
     bounds = [certify(population, 0.3).bound for population in (shown, hidden)]
     assert bounds[0] <= bounds[1] + 1e-12
     assert bounds[1] <= bounds[0] + 1e-3
-    halves = [tally(frame[:2000], loss="loss", min_count=10), tally(frame[2000:], loss="loss", min_count=20)]
+    halves = [tally(frame[:2000], losses="loss", min_count=10), tally(frame[2000:], losses="loss", min_count=20)]
     assert sum(halves[:1], halves[1]).to_json() == (halves[0] + halves[1]).to_json()
     both = from_tally(halves[0] + halves[1])
     np.testing.assert_allclose(shown.mean, both.mean, rtol=1e-12)
@@ -296,7 +296,7 @@ def test_merged_bins_have_enough_rows_and_lose_nothing(counts: list[tuple[int, i
 
 @pytest.mark.parametrize(
     ("roles", "what"),
-    [({"prediction": "predicted"}, "predicted as 'perhaps'"), ({"loss": "loss"}, "has only 1 row")],
+    [({"prediction": "predicted"}, "predicted as 'perhaps'"), ({"losses": "loss"}, "has only 1 row")],
 )
 def test_cells_of_too_few_rows_are_refused(roles: Any, what: str) -> None:
     frame = rows()
@@ -331,17 +331,17 @@ def test_a_part_is_never_added_twice() -> None:
 @pytest.mark.parametrize(
     ("roles", "name"),
     [
-        ({"loss": "loss", "ceiling": 2.0}, "ceiling"),
-        ({"loss": "tiny"}, "loss"),
+        ({"losses": "loss", "ceiling": 2.0}, "ceiling"),
+        ({"losses": "tiny"}, "loss"),
         ({"prediction": "predicted"}, "counted"),
-        ({"loss": "loss", "weight": "weight"}, "weighted"),
-        ({"loss": "loss", "groups": ["f", "m"]}, "groups"),
-        ({"loss": "loss", "labels": ["yes", "no"]}, "labels"),
+        ({"losses": "loss", "weight": "weight"}, "weighted"),
+        ({"losses": "loss", "groups": ["f", "m"]}, "groups"),
+        ({"losses": "loss", "labels": ["yes", "no"]}, "labels"),
     ],
 )
 def test_parts_of_other_plans_are_refused(roles: Any, name: str) -> None:
     with pytest.raises(InputError, match=f"different plans: {name} is") as error:
-        tally(rows(), loss="loss") + tally(rows(), **roles)
+        tally(rows(), losses="loss") + tally(rows(), **roles)
     assert_one_line(error)
 
 
@@ -364,14 +364,14 @@ def test_predicted_labels_of_different_types_are_not_taken_for_one() -> None:
 @pytest.mark.parametrize(
     ("roles", "message"),
     [
-        ({"loss": "loss", "ceiling": math.inf}, "without a ceiling"),
-        ({"probability": "p", "loss_name": "cross_entropy", "labels": ["no", "yes"]}, "pass clip"),
+        ({"losses": "loss", "ceiling": math.inf}, "without a ceiling"),
+        ({"probability": "p", "loss": "cross_entropy", "labels": ["no", "yes"]}, "pass clip"),
         ({"probability": "p"}, "labels must name all labels"),
-        ({"loss": "loss", "min_count": 0}, "min_count=0"),
-        ({"loss": "loss", "name": ""}, "name=''"),
-        ({"loss": "loss", "groups": ["f", "x"]}, "groups"),
-        ({"loss": "loss", "ceiling": 0.5}, "outside"),
-        ({"loss": "loss", "weight": "huge"}, "cannot be added up exactly"),
+        ({"losses": "loss", "min_count": 0}, "min_count=0"),
+        ({"losses": "loss", "name": ""}, "name=''"),
+        ({"losses": "loss", "groups": ["f", "x"]}, "groups"),
+        ({"losses": "loss", "ceiling": 0.5}, "outside"),
+        ({"losses": "loss", "weight": "huge"}, "cannot be added up exactly"),
     ],
 )
 @pytest.mark.parametrize("engine", ["pandas", "polars lazy", "duckdb"])
@@ -382,7 +382,7 @@ def test_what_cannot_be_counted_is_refused(roles: Any, message: str, engine: str
 
 
 def spoilt(change: Callable[[Any], object], *, mend: bool = True) -> str:
-    document = json.loads(tally(rows(), loss="loss", weight="weight", name="a").to_json())
+    document = json.loads(tally(rows(), losses="loss", weight="weight", name="a").to_json())
     change(document)
     if mend:
         document["plan_digest"] = digest_of(document["plan"])
@@ -441,7 +441,7 @@ def test_changed_documents_are_refused(change: Callable[[Any], object]) -> None:
 
 def test_a_confidence_takes_all_rows_for_draws_from_one_distribution() -> None:
     frame = rows(2000)
-    both: list[dict[str, Any]] = [{"prediction": "predicted"}, {"loss": "loss"}]
+    both: list[dict[str, Any]] = [{"prediction": "predicted"}, {"losses": "loss"}]
     for roles in both:
         total = tally(frame[:900], **roles) + tally(frame[900:], **roles)
         found = certify(from_tally(total), 0.3, confidence=0.9)
@@ -496,4 +496,4 @@ def test_only_tallies_are_taken() -> None:
         with pytest.raises(InputError, match="tall"):
             attempt()
     with pytest.raises(TypeError):
-        tally(rows(), loss="loss") + wrong
+        tally(rows(), losses="loss") + wrong

@@ -46,7 +46,7 @@ def test_signatures_show_everything(function: Callable[..., Any], keywords: type
     for name, kind in types.items():
         assert found[name].annotation == kind
         assert found[name].default is not Parameter.empty
-    assert found["shift"].annotation == Literal["general", "sensitive"]
+    assert found["shift"].annotation == Literal["general", "stratified", "sensitive"]
     assert found["shift"].default == "general"
     assert found["confidence"].default == (0.95 if keywords is Planned else None)
 
@@ -80,3 +80,20 @@ def test_misspelt_keywords(function: Callable[..., Any], _: object, call: Callab
         f"{function.__name__} has no parameter 'zzz'; its parameters are {', '.join(signature(function).parameters)}"
     )
     assert "\n" not in str(caught.value)
+
+
+def test_misspelt_parameters_that_are_needed() -> None:
+    calls: list[tuple[Callable[..., Any], tuple[object, ...], dict[str, object]]] = [
+        (certify, (KNOWN,), {"roh": 0.9}),
+        (largest_certified_rho, (KNOWN,), {"treshold": 0.9}),
+        (certified_loss, ([0], [0]), {"sensitive_features": [0], "roh": 0.9}),
+        (expected_excess, (KNOWN, 0.9), {"row": 1000}),
+    ]
+    for function, given, keywords in calls:
+        wrong = list(keywords)[-1]
+        close = {"roh": "rho", "treshold": "threshold", "row": "rows"}[wrong]
+        said = f"^{function.__name__} has no parameter '{wrong}'; did you mean {close}\\?$"
+        with pytest.raises(InputError, match=said):
+            function(*given, **keywords)
+    with pytest.raises(TypeError, match="missing 1 required"):
+        certify(KNOWN)  # type: ignore[call-arg]

@@ -125,7 +125,7 @@ def test_small_cells_are_named_and_wide() -> None:
     group = ["a"] * 60 + ["b"] * 41
     label = [0] * 30 + [1] * 30 + [0] * 40 + [1]
     population = Population.from_losses(
-        [0.0] * 101, label, sensitive_features=group, groups=["a", "b", "c"], loss_name="zero_one"
+        [0.0] * 101, label, sensitive_features=group, groups=["a", "b", "c"], loss="zero_one"
     )
     with pytest.warns(SmallCellWarning, match=r"\('b', 1\) has 1 row; \('c', 0\) has 0 rows; \('c', 1\) has 0 rows"):
         certificate = certify(population, 0.3, confidence=0.9)
@@ -154,7 +154,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(InputError, match=r"weighted rows are not; leave sample_weight out"):
         certify(weighted, 0.2, confidence=0.9)
     endless = Population.from_losses(
-        [0.0, 1.0] * 4, [0, 1] * 4, sensitive_features=[0, 0, 1, 1] * 2, ceiling=math.inf, loss_name="cross_entropy"
+        [0.0, 1.0] * 4, [0, 1] * 4, sensitive_features=[0, 0, 1, 1] * 2, ceiling=math.inf, loss="cross_entropy"
     )
     with pytest.raises(InputError, match=r"needs a ceiling.*cross_entropy"):
         certify(endless, 0.2, shift="sensitive", confidence=0.9)
@@ -166,7 +166,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(InputError, match=r"region='bootstrap' is not known; use 'auto', 'sphere', 'hoeffding'"):
         certify(population, 0.2, confidence=0.9, region="bootstrap")
     with pytest.raises(InputError, match=r"neither 0 nor 1"):
-        Population.from_losses([0.5] * 4, [0, 1] * 2, sensitive_features=[0, 0, 1, 1], loss_name="zero_one")
+        Population.from_losses([0.5] * 4, [0, 1] * 2, sensitive_features=[0, 0, 1, 1], loss="zero_one")
     with pytest.raises(InputError, match=r"groups=.* lacks 'b'"):
         Population.from_losses([0.5] * 4, [0, 1] * 2, sensitive_features=list("aabb"), groups=["a", "c"])
 

@@ -15,18 +15,19 @@ from tests.divergence_oracles import distance, primal_at
 from tests.forging import Change, Document, check_forgery, claims, statements
 from tests.metric_problems import named
 from tests.problems import E
-from tests.solve.test_divergence_metrics import MEAN, NAMES, RADIUS, statement
+from tests.solve.test_divergence_metrics import MEAN, MOST_OFTEN, NAMES, RADIUS, statement
 
 METRICS = ("group_loss_difference", "demographic_parity_difference", "true_positive_rate_difference")
 
 #: Radii at which the true positive rates of both groups are not arbitrary yet.
-SMALL: dict[DivergenceName, float] = {"total_variation": 0.08, "kl": 0.05, "chi_squared": 0.1}
+SMALL: dict[DivergenceName, float] = {"total_variation": 0.08, "kl": 0.05, "chi_squared": 0.1, "trimming": 0.16}
 
 #: Values that primal programs on 25 group shares confirm, at SMALL.
 VALUES = {
     "total_variation": (0.210493, 0.278869, 0.878709),
     "kl": (0.168486, 0.201964, 0.535241),
     "chi_squared": (0.155104, 0.184055, 0.523835),
+    "trimming": (0.144199, 0.132417, 0.646398),
 }
 
 
@@ -56,7 +57,7 @@ def test_differences_agree_with_a_primal(name: DivergenceName) -> None:
     for metric, value in zip(METRICS, VALUES[name], strict=True):
         certificate = certify(MEAN, SMALL[name], divergence=name, **named(metric))
         assert certificate.bound == pytest.approx(value, abs=2e-6)
-        assert certificate.gap <= 1e-6
+        assert certificate.gap <= (2e-6 if name == "trimming" else 1e-6)
         assert verify(certificate.to_json()).reasons == ()
         for one in certificate.comparisons:
             for share in np.linspace(0.02, 0.98, 25):
@@ -65,7 +66,7 @@ def test_differences_agree_with_a_primal(name: DivergenceName) -> None:
         assert exceeds(certificate, certificate.bound - 1e-4, float(k[0]), strictly=False) > 0.3e-4 * 0.05 * k.prod()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MOST_OFTEN)
 def test_no_member_exceeds_a_difference(name: DivergenceName) -> None:
     """Random distributions with equal base rates, around the worst one too, stay below the bound."""
     rng = np.random.default_rng([71, NAMES.index(name)])
@@ -102,7 +103,7 @@ def test_groups_that_can_be_emptied(name: DivergenceName) -> None:
     population = Population.from_moments(np.array([[0.57, 0.38], [0.02, 0.03]]), E)
     certificate = certify(population, 0.2, divergence=name, metric="group_loss_difference")
     assert certificate.bound < 0.999
-    assert certificate.gap <= 1e-4
+    assert certificate.gap <= (1e-3 if name == "trimming" else 1e-4)  # its value has a kink next to no mass at all
     assert certificate.witness.group_mass[1] > 0
     assert verify(certificate.to_json()).reasons == ()
     # One group emptied: its losses are all one, the other's as small as they can be, or the other way round.

@@ -35,21 +35,24 @@ from tests.forging import Change, Document, check_forgery, claims, statements
 from tests.metric_problems import EXTREME, named, possible_metrics, random_table
 from tests.problems import E, P
 
-NAMES: tuple[DivergenceName, ...] = ("total_variation", "kl", "chi_squared")
+NAMES: tuple[DivergenceName, ...] = ("total_variation", "kl", "chi_squared", "trimming")
 SHIFTS: tuple[Shift, ...] = ("general", "sensitive")
+
+#: The same for tests that take long: trimming, which takes the way of total variation, among the slow ones.
+MOST_OFTEN = (*NAMES[:3], pytest.param("trimming", marks=pytest.mark.slow))
 OF_ONE = ("group_loss", "selection_rate", "cell_loss")
 RATE = np.array([[0.09, 0.62], [0.02, 0.55]])
 MEAN = Population.from_moments(P, E, selection_rate=RATE)
 
 #: Radii at which no group can be emptied, but something moves.
-RADIUS: dict[DivergenceName, float] = {"total_variation": 0.1, "kl": 0.1, "chi_squared": 0.2}
+RADIUS: dict[DivergenceName, float] = {"total_variation": 0.1, "kl": 0.1, "chi_squared": 0.2, "trimming": 0.2}
 
 
 def statement(certificate: Certificate) -> tuple[Problem, Booleans]:
     """Put the leading statement of a certificate into numbers, anew, with the cells that its mean is taken over."""
     c, objective = certificate, certificate.objective
     assert objective is not None
-    known = without_variance(c.population) if c.divergence == "total_variation" else c.population
+    known = without_variance(c.population) if DIVERGENCES[c.divergence].jumps else c.population
     plain = problem_of(known, c.shift, c.support, c.empty_cells, c.group_skew, c.label_skew)
     return objective_problem(known, objective, plain, c.shift, c.support), objective.sign(plain.mass.shape) != 0
 
@@ -130,6 +133,12 @@ VALUES = {
         ("group_loss", "general", False, 0.399386),
         ("selection_rate", "general", True, 0.381100),
     ],
+    "trimming": [
+        ("group_loss", "general", True, 0.220258),
+        ("group_loss", "sensitive", True, 0.131511),
+        ("group_loss", "general", False, 0.254872),
+        ("selection_rate", "general", True, 0.220258),
+    ],
 }
 
 
@@ -140,7 +149,7 @@ def test_reference_values(name: DivergenceName) -> None:
         assert certify(MEAN, RADIUS[name], divergence=name, **asked).bound == pytest.approx(value, abs=2e-6)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MOST_OFTEN)
 @pytest.mark.parametrize(("kind", "groups"), [("mean", 2), ("variance", 3), ("rows", 2)])
 def test_random_populations_against_the_primal(name: DivergenceName, kind: str, groups: int) -> None:
     rng = np.random.default_rng([NAMES.index(name), groups, len(kind)])
@@ -163,7 +172,7 @@ def test_random_populations_against_the_primal(name: DivergenceName, kind: str, 
     assert checked
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MOST_OFTEN)
 @pytest.mark.parametrize("shape", [(2, 2), (3, 3), (2, 3)])
 def test_no_member_exceeds_the_bound(name: DivergenceName, shape: tuple[int, int]) -> None:
     rng = np.random.default_rng([NAMES.index(name), *shape])
@@ -172,7 +181,7 @@ def test_no_member_exceeds_the_bound(name: DivergenceName, shape: tuple[int, int
         for metric in ("group_loss", "cell_loss"):
             asked: dict[str, Any] = {"divergence": name, "shift": shift, "metric": metric, "budget": 32}
             near = least(population, **asked)
-            for rho in (near, near * 1.01 + 1e-3, min(near * 1.3 + 0.1, 1.0)):
+            for rho in (near, near * 1.01 + 1e-3, min(near * 1.3 + 0.1, 0.95)):
                 certificate = certify(population, rho, **asked)
                 for one in certificate.comparisons:
                     problem, given = statement(one)
@@ -184,7 +193,7 @@ def test_no_member_exceeds_the_bound(name: DivergenceName, shape: tuple[int, int
                     assert max(means, default=0.0) <= one.bound + 1e-12
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MOST_OFTEN)
 def test_sensitive_shifting_is_about_label_shares(name: DivergenceName) -> None:
     """All metrics are functions of the label shares; which of these are possible is found by search and bisection."""
     rng = np.random.default_rng([5, NAMES.index(name)])
@@ -212,7 +221,7 @@ def test_sensitive_shifting_is_about_label_shares(name: DivergenceName) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_any_base_rates(name: DivergenceName) -> None:
-    """All Q of the ball: the mean is at least that with equal base rates, and total variation has a closed form."""
+    """All Q of the ball: the mean is at least that with equal base rates, and two have closed forms."""
     for shift in SHIFTS:
         for metric in OF_ONE:
             asked: dict[str, Any] = {"divergence": name, "metric": metric, "shift": shift}
@@ -224,9 +233,12 @@ def test_any_base_rates(name: DivergenceName) -> None:
     exact = ((errors + 0.1) / share).max()
     found = certify(MEAN, 0.1, divergence="total_variation", metric="group_loss", fair=False)
     assert found.bound == pytest.approx(exact, abs=2e-7)
+    exact = (errors / 0.8 / (1 - (1 - share) / 0.8)).max()  # all errors are kept, and all rows of other groups
+    found = certify(MEAN, 0.2, divergence="trimming", metric="group_loss", fair=False)
+    assert found.bound == pytest.approx(exact, abs=2e-7)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MOST_OFTEN)
 def test_any_base_rates_against_a_grid(name: DivergenceName) -> None:
     """Sensitive shifting, two groups: any table of masses; the mean over a group needs its two and the rest's."""
     for group, rho in ((0, RADIUS[name]), (1, 0.5 * RADIUS[name])):
@@ -240,6 +252,8 @@ def test_any_base_rates_against_a_grid(name: DivergenceName) -> None:
             far = np.maximum(q - p, 0).sum(axis=0)
         elif name == "kl":
             far = (q * np.log(np.where(q > 0, q, 1.0) / p)).sum(axis=0)
+        elif name == "trimming":
+            far = 1.0 - 1.0 / (q / p).max(axis=0)
         else:
             far = ((q - p) ** 2 / p).sum(axis=0)
         best = float(np.where(far <= rho, (1 - a) * E[group, 0] + a * E[group, 1], 0.0).max())
@@ -272,7 +286,7 @@ def test_extreme_populations(population: Population) -> None:
                 if not population.weight.sum(axis=0).all() or (empty and (fair or metric == "cell_loss")):
                     continue  # means would be taken of nothing
                 near = least(population, **asked)
-                certificate = certify(population, min(near + 0.03, 1.0), **asked)
+                certificate = certify(population, min(near + 0.03, DIVERGENCES[name].most), **asked)
                 assert verify(certificate.to_json()).reasons == (), (name, metric, fair)
                 assert certificate.bound >= certificate.attained
 
@@ -384,7 +398,7 @@ def checked(population: Population, asked: dict[str, Any], times: float, plus: f
     """Certify and have the certificate checked."""
     near = least(population, **asked)
     rho = near * times + plus
-    rho = max(min(rho, 1.0) if asked["divergence"] == "total_variation" else rho, near)
+    rho = max(min(rho, 0.9 if asked["divergence"] == "trimming" else DIVERGENCES[asked["divergence"]].most), near)
     certificate = certify(population, rho, **asked)
     assert verify(certificate.to_json()).reasons == (), (asked, rho)
     assert certificate.gap >= 0
@@ -401,7 +415,7 @@ def test_a_leaf_that_proves_no_more_than_the_largest_value() -> None:
     checked(*next(islice(random_questions("total_variation"), 81, None)))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MOST_OFTEN)
 def test_the_checker_proves_random_certificates(name: DivergenceName) -> None:
     checked_at_random(name, 24)
 

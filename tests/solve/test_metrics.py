@@ -31,6 +31,7 @@ from fairbound.solve.problem import problem_of
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.signed_values import objective_problem
 from fairbound.verify.document import Fractional
+from tests.amounts import first
 from tests.fractional_leaves import intervals, kernel_bound, random_mean_leaves
 from tests.metric_oracles import (
     METRICS,
@@ -43,7 +44,7 @@ from tests.metric_oracles import (
     smallest_ratio,
     sought,
 )
-from tests.metric_problems import EXTREME, POSITIVE, named, possible_metrics, random_table, weighted
+from tests.metric_problems import ALTERNATING, EXTREME, POSITIVE, named, possible_metrics, random_table, weighted
 from tests.problems import radius, random_limits, solver
 
 SHIFTS: Any = ["general", "sensitive"]
@@ -179,8 +180,7 @@ def test_no_member_exceeds_the_bound(shift: Any, metric: str) -> None:
         not_exceeded(certificate, climb.climbed(metric, POSITIVE, rounds=25, count=30))
 
 
-@pytest.mark.parametrize("shift", SHIFTS)
-@pytest.mark.parametrize("name", EXTREME)
+@pytest.mark.parametrize(("name", "shift"), first(len(EXTREME), ALTERNATING))
 def test_extreme_populations(name: str, shift: Any) -> None:
     """Never below what a climb finds, an honest gap, and near or far from the nearest distribution no failure."""
     population = EXTREME[name]

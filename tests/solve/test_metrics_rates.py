@@ -26,9 +26,10 @@ from fairbound.solve.nearest import nearest_in
 from fairbound.solve.problem import problem_of
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.signed_values import objective_problem
+from tests.amounts import first
 from tests.fractional_leaves import intervals, random_mean_leaves
 from tests.metric_oracles import METRICS, cells_of, looked_at, sought
-from tests.metric_problems import EXTREME, POSITIVE, named, possible_metrics, random_table
+from tests.metric_problems import ALTERNATING, EXTREME, POSITIVE, named, possible_metrics, random_table
 from tests.rates_metric_oracles import RatesMembers, largest_mean, smallest_ratio_of_means
 
 SHIFTS: Any = ["general", "sensitive"]
@@ -171,8 +172,7 @@ def test_no_member_exceeds_the_bound(tolerance: float, shift: Any, metric: str) 
         not_exceeded(certificate, climbed(population, rho, metric, shift, tolerance, seed))
 
 
-@pytest.mark.parametrize("shift", SHIFTS)
-@pytest.mark.parametrize("name", EXTREME)
+@pytest.mark.parametrize(("name", "shift"), first(len(EXTREME), ALTERNATING))
 def test_extreme_populations(name: str, shift: Any) -> None:
     """Never below what a climb finds, an honest gap, and near or far from the nearest distribution no failure."""
     population = EXTREME[name]

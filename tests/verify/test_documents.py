@@ -54,7 +54,7 @@ def whole(statements: list[Any], answers: list[Document], claim: Document, **que
         "excluded_rows": 0,
         "weighted": True,
         "loss": "mine",
-        "positive": None,
+        "pos_label": None,
         "weight": [[3.0, 2.0], [3.0, 2.0]],
         "knowledge": {"kind": "mean", "mean": MEANS},
     }
@@ -94,17 +94,13 @@ def objective(plus: int | None, minus: int | None, *, ratio: bool = False) -> Do
 
 
 def difference() -> Document:
-    """Return a document about differences: one is shown by itself, the other follows from two means.
-
-    Of each label group a's mean is larger, by 0.3 at most; so b's is no more than 1 larger, as no loss is above 1.
-    """
+    """Return a document about differences: of each label group a's mean is larger, by 0.1 at least and 0.3 at most."""
     attained = 0.6 * 0.1 + 0.4 * 0.3
     answers = [
         answer(0.30000000000000004, attained, tilted("both", 0.0)),
-        answer(0.3, None, tilted("both", 0.0)),
-        answer(0.0, None, tilted("both", 0.0)),
+        answer(-0.1, None, tilted("both", 0.0)),
     ]
-    objectives = [objective(0, 1), objective(1, None), objective(None, 0)]
+    objectives = [objective(0, 1), objective(1, 0)]
     claim = {"bound": 0.30000000000000004, "attained": attained}
     return whole(objectives, answers, claim, metric={"name": "group_loss_difference", "group": None})
 
@@ -122,7 +118,7 @@ def test_what_is_plain_to_see_is_proved() -> None:
 
 
 def test_what_was_checked_of_a_metric_is_its_weakest_part() -> None:
-    """Also if that follows from two means, of which no witness is shown."""
+    """Also if that is one of which no witness is shown."""
     document = difference()
     point = only(document)["points"][0]
     point["claim"]["bound"] = point["answers"][1]["bound"] = 0.9
@@ -134,19 +130,23 @@ def test_what_was_checked_of_a_metric_is_its_weakest_part() -> None:
     assert checked(document).verdict is Verdict.NOT_PROVED
 
 
-def test_what_means_attain_is_not_what_their_difference_attains() -> None:
-    """A half that is shown with a witness of its own."""
+def test_differences_do_not_follow_from_means() -> None:
+    """Each is a statement of its own, although the bounds of two means would add up to one of it."""
     document = difference()
-    only(document)["points"][0]["answers"][1] |= answer(0.3, 0.18, tilted("both", 0.0))
-    only(document)["points"][0]["answers"][1]["attained"] = 0.6 * 0.1 + 0.4 * 0.3
+    only(document)["statements"][1:] = [
+        {**only(document)["statements"][1], "objective": one} for one in (objective(1, None), objective(None, 0))
+    ]
+    answers = only(document)["points"][0]["answers"]
+    answers[1:] = [answer(0.3, None, tilted("both", 0.0)), answer(0.0, None, tilted("both", 0.0))]
     found = checked(document)
-    assert found.valid, found.reasons
-    assert found.witness_value == pytest.approx(0.18)
+    assert found.verdict is Verdict.NOT_PROVED
+    assert len(found.reasons) == 1
+    assert "not those that the metric is made of" in found.reasons[0]
 
 
 def test_a_missing_or_foreign_statement_is_refused() -> None:
-    """Each of the differences needs itself, or both of its means; and none stands there twice."""
-    for number in range(3):
+    """None of the differences may be missing, and none stands there twice."""
+    for number in range(2):
         document = difference()
         del only(document)["statements"][number], only(document)["points"][0]["answers"][number]
         assert not checked(document).valid
@@ -242,7 +242,7 @@ def ratio(attained: float) -> Document:
     claim = {"bound": 0.0, "attained": min(1.0, attained)}
     document = whole(objectives, answers, claim, metric={"name": "demographic_parity_ratio", "group": None})
     document["population"]["measures"][0].update(
-        loss="selected", positive=1, knowledge={"kind": "mean", "mean": [[1e-13] * 2, [2e-13] * 2]}
+        loss="selected", pos_label=1, knowledge={"kind": "mean", "mean": [[1e-13] * 2, [2e-13] * 2]}
     )
     return document
 

@@ -109,6 +109,8 @@ def divergence(name: str, p: Array, q: Array) -> Array:
             return 1.0 - np.sqrt(p * q).sum(axes)
         if name == "total_variation":
             return np.maximum(q - p, 0.0).sum(axes)
+        if name == "trimming":
+            return 1.0 - 1.0 / np.where(q > 0, q / p, 1.0).max(axes).clip(1.0)
         if name == "kl":
             terms = np.where(q > 0, q * np.log(np.where(q > 0, q / p, 1.0)), 0.0)
         else:
@@ -256,7 +258,7 @@ def random_model(rng: np.random.Generator) -> tuple[Model, Chains]:
     """Return a statement, and one of the distributions that it is about."""
     shape = (2, 2) if rng.random() < 0.6 else (int(rng.integers(2, 4)), int(rng.integers(2, 4)))
     shift = str(rng.choice(["general", "sensitive"]))
-    name = str(rng.choice(["hellinger", "hellinger", "total_variation", "kl", "chi_squared"]))
+    name = str(rng.choice(["hellinger", "hellinger", "total_variation", "kl", "chi_squared", "trimming"]))
     fair, tolerance = [(True, None), (True, None), (True, 0.05), (True, 0.4), (False, None)][rng.integers(5)]
     kind = str(rng.choice(["losses", "bins", "mean", "mean_variance"]))
     support = "observed" if kind in {"losses", "bins"} and rng.random() < 0.4 else "any"
@@ -271,7 +273,7 @@ def random_model(rng: np.random.Generator) -> tuple[Model, Chains]:
     p, loss, allowed = _tables(weight, laws, shift, top, escapes=support == "any")
     signs = np.array([[_sign(about, s, y) for y in range(shape[1])] for s in range(shape[0])])[..., None]
     value = np.where(signs > 0, factor * loss, signs * loss)
-    if name in {"kl", "chi_squared"}:
+    if name in {"kl", "chi_squared", "trimming"}:
         allowed = allowed * (p > 0)
     if shift == "general" and support == "any" and about is not None:  # the worst loss that nobody saw
         value = np.where((signs < 0) & (np.arange(3) == 2), 0.0, value)
@@ -299,7 +301,7 @@ def random_model(rng: np.random.Generator) -> tuple[Model, Chains]:
     near = divergence(name, p, start.k[..., None, None] * start.r[..., None] * start.c)[0]
     radius = near * 1.02 + float(10 ** rng.uniform(-2.5, -0.5))
     rho = float(np.sqrt(radius)) if name == "hellinger" else radius
-    rho = rho if name not in {"hellinger", "total_variation"} else min(rho, 1.0)
+    rho = min(rho, {"kl": np.inf, "chi_squared": np.inf, "trimming": 0.99}.get(name, 1.0))
     known = _knowledge(kind, weight, laws)
     groups, labels = (list[Any](range(n)) for n in shape)
     population = Measured(groups, labels, None, 0, True, weight.tolist(), "mine", None, top, known)
@@ -435,6 +437,7 @@ def slopes(name: str, p: Array, q: Array) -> Array:
         "total_variation": 1.0 * (t > 1),
         "kl": np.log(t),
         "chi_squared": 2 * (t - 1),
+        "trimming": 1.0 * (t > 0.999 * t.max()),
     }[name]
 
 
@@ -841,3 +844,10 @@ def test_what_is_proved_holds_for_all_that_a_witness_may_be(divergence: str, rho
     assert 0.9e-12 <= float(wide.tolerance) - 0.1 <= 1.1e-12
     assert 0.9e-12 <= float(wide.groups.skew or 0) - 0.5 <= 1.1e-12
     assert 0.9e-12 <= float(wide.groups.rows[0][1]) - 0.2 <= 1.1e-12
+
+
+def test_the_largest_ratio_of_trimming_has_a_leeway() -> None:
+    """A witness may have a density larger by that, so proofs are about such distributions too."""
+    wide = example(divergence="trimming", rho=0.5)
+    assert wide.radius == 0
+    assert 0.9e-12 <= float(wide.most_ratio) / 2 - 1 <= 1.1e-12

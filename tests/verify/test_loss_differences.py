@@ -92,7 +92,7 @@ def test_every_certificate_is_proved(chunk: int) -> None:
 def sample() -> Population:
     rng = np.random.default_rng(9)
     group, label = rng.integers(0, 2, 3000), rng.integers(0, 2, 3000)
-    return Population.from_losses(rng.beta(1 + group, 3 - label), label, sensitive_features=group, loss_name="brier")
+    return Population.from_losses(rng.beta(1 + group, 3 - label), label, sensitive_features=group, loss="brier")
 
 
 @pytest.mark.parametrize("region", REGIONS)
@@ -120,7 +120,7 @@ def test_lazy_frames(engine: str) -> None:
     lazy: Any = frame.lazy() if engine == "polars" else duckdb.connect().from_arrow(frame.to_arrow())
     populations = [
         Population.from_losses(loss, label, sensitive_features=group),
-        Population.from_frame(lazy, label="y", group="g", loss="loss"),
+        Population.from_frame(lazy, label="y", group="g", losses="loss"),
     ]
     for shift in SHIFTS:
         for region in REGIONS:

@@ -61,7 +61,7 @@ def random_certificates(metric: str, count: int, seed: int) -> None:
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_random_certificates_are_proved(metric: str) -> None:
-    random_certificates(metric, 15, 1)
+    random_certificates(metric, 6, 1)
 
 
 @pytest.mark.slow

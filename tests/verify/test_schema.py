@@ -21,7 +21,7 @@ from fairbound.verify.document import Document as Written
 from fairbound.verify.reading import read_document
 from fairbound.verify.strict import MalformedError, parse, read
 from tests.by_hand import only
-from tests.forging import Document, places
+from tests.forging import POPULATIONS, Document, places
 from tests.problems import E, P
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")  # a declared group is absent
@@ -54,7 +54,7 @@ EMPTY_MOMENTS = Population.from_moments([[0.5, 0.2], [0.3, 0.0]], E, groups=[1.5
 SEEN: Any = {"sensitive_features": list("aabbaabb") * 25, "groups": list("abc")}
 SAMPLE = Population.from_losses([(i * i % 7) / 7 for i in range(200)], [0, 1] * 100, **SEEN)
 ERRORS = Population.from_losses(
-    [i % 7 == 0 for i in range(200)], [i % 3 % 2 for i in range(200)], loss_name="zero_one", **SEEN
+    [i % 7 == 0 for i in range(200)], [i % 3 % 2 for i in range(200)], loss="zero_one", **SEEN
 )
 SELECTED = Population.from_predictions(
     [i % 3 % 2 for i in range(200)], [i % 7 % 2 for i in range(200)], sensitive_features=list("aabb") * 50
@@ -117,7 +117,7 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "hoeffding, general": lambda: certify(SAMPLE, 0.1, confidence=0.9, region="hoeffding").to_json(),
     "sphere curve": lambda: certify_curve(ERRORS, [0.0, 0.1, 0.3], confidence=0.9).to_json(),
     "selections": lambda: certify(SELECTED, 0.3).to_json(),
-    "selections without a label": lambda: certify(replace(SELECTED, positive=None), 0.3).to_json(),
+    "selections without a label": lambda: certify(replace(SELECTED, pos_label=None), 0.3).to_json(),
     "selections, sphere": lambda: certify(SELECTED, 0.1, confidence=0.9, shift="sensitive", tol=1e-1).to_json(),
     "curve": lambda: certify_curve(MEAN, [0.01, 0.1, 0.3]).to_json(),
     "parity": lambda: certify(MEAN, 0.3, metric="group_loss_difference").to_json(),
@@ -140,6 +140,8 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "total variation, limits": lambda: certify(
         WIDE, 0.5, divergence="total_variation", shift="sensitive", label_skew=0.4, tol=1e-2
     ).to_json(),
+    "strata": lambda: certify(POPULATIONS["strata"](), 0.3, shift="stratified").to_json(),
+    "trimming": lambda: certify(ROWS, 0.5, divergence="trimming", shift="sensitive", tol=1e-2).to_json(),
     "kl, variance": lambda: certify(VARIANCE, 0.3, divergence="kl", tol=1e-3).to_json(),
     "chi-squared, losses": lambda: certify(ROWS, 2.0, divergence="chi_squared", tol=1e-2).to_json(),
     "kl, without equal base rates": lambda: certify(ROWS, 0.3, divergence="kl", fair=False).to_json(),
@@ -241,6 +243,7 @@ def test_all_kinds_are_among_the_documents() -> None:
     assert {one["population"]["measures"][0]["knowledge"]["kind"] for one in found} == {
         "mean",
         "mean_variance",
+        "strata",
         "losses",
     }
     assert {answer.proof.axis for answer in answers} == {"label", "group", "part"}
@@ -254,7 +257,7 @@ def test_all_kinds_are_among_the_documents() -> None:
     assert {point.claim is None for one in asked for point in one.points} == {True, False}
     assert {one.distance is None for one in asked} == {True, False}
     for key in ("fair", "support", "empty_cells", "shift", "divergence"):
-        assert len({only(one)[key] for one in found}) == (4 if key == "divergence" else 2), key
+        assert len({only(one)[key] for one in found}) == {"divergence": 5, "shift": 3}.get(key, 2), key
     for key in ("base_rate_tolerance", "confidence"):
         assert {only(one)[key] is None for one in found} == {True, False}
     for side in ("group_limits", "label_limits"):
@@ -560,7 +563,7 @@ BEYOND: dict[str, tuple[str, Callable[[Document], object], str]] = {
     ),
     "positive label of a loss": (
         "general, mean",
-        put("population", "measures", 0, "positive", value=0),
+        put("population", "measures", 0, "pos_label", value=0),
         "must be null unless",
     ),
     "mean above the ceiling": (
@@ -588,7 +591,7 @@ BEYOND: dict[str, tuple[str, Callable[[Document], object], str]] = {
         lambda d: d["population"]["measures"][0]["knowledge"]["cells"][0][0].pop(),
         "do not add up",
     ),
-    "a number that is no double": ("general, mean", put("population", "weight", 0, 0, value=2**53 + 1), "is not"),
+    "a number that is no double": ("general, mean", put("population", "weight", 0, 0, value=2**53 + 1), "no double"),
     "rows as decimals": ("general, mean", put("population", "excluded_rows", value=0.0), "whole number"),
 }
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from fairbound.data.losses import LOSSES
 from fairbound.data.population import Population, without_variance
 from fairbound.problem.condition import Condition
-from fairbound.problem.divergences import DIVERGENCES, TOTAL_VARIATION
+from fairbound.problem.divergences import DIVERGENCES
 from fairbound.problem.limits import Limits, limit_sentences
 from fairbound.problem.metrics import metric_sentence, objective_sentence
 from fairbound.problem.objective import Objective
@@ -76,14 +76,18 @@ def _statement(asked: _Asked) -> tuple[str, ...]:
     population, divergence = asked.population, DIVERGENCES[asked.divergence]
     said = wording(population)
     known = population if asked.surrogate is None else asked.surrogate.population
-    if divergence is TOTAL_VARIATION:
+    if divergence.jumps:
         known = without_variance(known)
-    sentences = [asked.condition.covered(divergence.words), known.describe(asked.shift)]
+    sentences = [asked.condition.covered(divergence.ball), known.describe(asked.shift)]
     if asked.objective is not None:
         sentences.insert(1, objective_sentence(population, asked.objective))
     if asked.shift == "sensitive":
         sentences.append(
             "Sensitive shifting: inside each cell of group and label Q equals P; only the masses of the cells move."
+        )
+    elif asked.shift == "stratified":
+        sentences.append(
+            "Stratified shifting: inside each stratum of a cell Q equals P; only the masses of strata and cells move."
         )
     elif asked.support == "observed":
         only = f"Q puts mass only on {said.values} that were observed in the same cell"

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from flint import arb, ctx
 
 from fairbound.verify.balls import PRECISION, largest, rounded_up
-from fairbound.verify.document import Answer, Objective, Pairwise, Single, Tilted, singles
+from fairbound.verify.document import Answer, Objective, Pairwise, Question, Single, Tilted, singles
 from fairbound.verify.leaves import bounds_of_pairs, excess_of, least_shares
-from fairbound.verify.metric import combined, is_ratio, made_of
+from fairbound.verify.metric import is_ratio, made_of
 from fairbound.verify.reading import read_document
 from fairbound.verify.sampling import CheckedSurrogate, checked_surrogate
 from fairbound.verify.shares import pieces
@@ -78,7 +77,7 @@ class ProvedCurve:
                 continue
             rho, answer = point.rho, point.answers[number]
             statement = whole.at(rho, None if surrogate is None else surrogate.least_affinity(rho))
-            if _indirect(about, answer):
+            if _indirect(question, about, answer):
                 found.append(_Line(rho, answer.bound, statement.radius, [], None))
                 continue
             lines = _lines(statement, answer)
@@ -105,8 +104,7 @@ class ProvedCurve:
             made = made_of(self.single)
             if made is None:
                 return None
-            worst = _ball(combined(made, bounds, ratio=ratio))
-            return -rounded_up(-worst) if ratio else rounded_up(worst)
+            return (min if ratio else max)(bounds[n] for n in made)
 
 
 def _lines(statement: Statement, answer: Answer) -> list[tuple[arb, arb]]:
@@ -127,13 +125,11 @@ def _lines(statement: Statement, answer: Answer) -> list[tuple[arb, arb]]:
     return found
 
 
-def _indirect(about: Objective | None, answer: Answer) -> bool:
-    """Whether the claim stands inside the proof: then it proves nothing but the claim."""
-    return about is not None and (about.ratio or any(isinstance(leaf, Tilted) for leaf in answer.proof.leaves))
-
-
-def _ball(value: Fraction) -> arb:
-    return arb(value.numerator) / arb(value.denominator)
+def _indirect(question: Question, about: Objective | None, answer: Answer) -> bool:
+    """Whether the claim, or the radius, stands inside the proof: then it proves nothing but the claim."""
+    return question.divergence == "trimming" or (
+        about is not None and (about.ratio or any(isinstance(leaf, Tilted) for leaf in answer.proof.leaves))
+    )
 
 
 class _precisely:  # noqa: N801 (read as a statement)

@@ -6,7 +6,6 @@ reports show all of them.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -16,8 +15,9 @@ import numpy as np
 from fairbound.arithmetic.arrays import Booleans
 from fairbound.data.losses import ZERO_ONE
 from fairbound.data.population import Population
-from fairbound.errors import DataWarning, InputError, Sentence, argument, either, given, listed
-from fairbound.verify.names import MOST_SEEN, OURS, RESERVED, looks
+from fairbound.errors import DataWarning, InputError, Sentence, argument, either, given, listed, warn
+from fairbound.verify.beside.looks import MOST_SEEN, RESERVED, looks
+from fairbound.verify.names import OURS
 from fairbound.wording.names import short_name
 from fairbound.wording.vocabulary import wording
 
@@ -101,7 +101,7 @@ def warn_of(population: Population) -> None:
     """Warn of what seems to be wrong with the data."""
     for caution in data_cautions(population):
         if caution.odd:
-            warnings.warn(str(caution), DataWarning, stacklevel=4)
+            warn(str(caution), DataWarning)
 
 
 def check_loss_name(population: Population) -> None:
@@ -110,7 +110,7 @@ def check_loss_name(population: Population) -> None:
     alike = next((ours for ours in RESERVED if looks(ours) == looks(name) and name not in OURS), None)
     if alike is not None or len(name) > MOST_SEEN:
         why = f"looks like {alike!r}" if alike is not None else f"has more than {MOST_SEEN} characters"
-        message = f"{given('loss_name', name)} {why}; choose another name"
+        message = f"{given('loss', name)} {why}; choose another name"
         raise InputError(message)
 
 

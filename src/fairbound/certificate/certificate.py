@@ -8,8 +8,11 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fairbound.certificate.assumptions import assumptions_of
 from fairbound.certificate.between import ProvedCurve
+from fairbound.certificate.by_stratum import StratumShare, stratum_shares
 from fairbound.certificate.cautions import cautions_of
 from fairbound.certificate.continuous import proved_at
 from fairbound.certificate.document import (
@@ -28,6 +31,7 @@ from fairbound.certificate.document import (
     write_witness,
 )
 from fairbound.certificate.plot import draw_worst_case
+from fairbound.certificate.prices import Prices, RowPrices, prices_of, row_prices_of
 from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.data.population import Population
 from fairbound.problem.condition import Condition
@@ -46,7 +50,7 @@ from fairbound.version import __version__
 from fairbound.wording.amounts import Amounts
 from fairbound.wording.confidence import with_probability
 from fairbound.wording.digits import Digits, radius_down
-from fairbound.wording.names import read_name, write_name
+from fairbound.wording.names import name, read_name, short_name, write_name
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
 from fairbound.wording.overview import change_rows
 from fairbound.wording.vocabulary import Wording, capitalised
@@ -81,7 +85,7 @@ class Supporting:
     surrogate: Surrogate | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """An upper bound on the loss over every distribution in question in a ball around the data.
 
@@ -125,7 +129,8 @@ class Certificate:
     group_limits, label_limits
         Linear limits on Q's group shares and on its label shares; None for none.
     divergence
-        How the distance from the data is measured: "hellinger", "total_variation", "kl" or "chi_squared".
+        How the distance from the data is measured: "hellinger", "total_variation", "kl",
+        "chi_squared" or "trimming".
     metric
         What is bounded: "loss", or another metric.
     group
@@ -192,6 +197,11 @@ class Certificate:
         return DIVERGENCES[self.divergence].words
 
     @property
+    def distance_formula(self) -> str:
+        """How it is written down."""
+        return DIVERGENCES[self.divergence].formula
+
+    @property
     def distributions(self) -> str:
         """What sentences call one of the distributions in question."""
         return f"distribution{self.condition.phrase}"
@@ -221,6 +231,15 @@ class Certificate:
         values = [value_on_data(self.population, objective) for objective in asked if objective]
         return min(values) if self.lower else max(values)
 
+    @property
+    def leading(self) -> str:
+        """Which group, or which two, the worst case found is about; nothing where all are, or where one was chosen."""
+        leader, names = self.objective, self.population.groups
+        if leader is None or self.group is not None:
+            return ""
+        found = [short_name(names[place]) for place in (leader.plus, leader.minus) if place is not None]
+        return " against ".join(found[::-1] if leader.ratio else found)
+
     def texts(self, digits: Digits) -> tuple[str, str]:
         """Return bound and attained value as texts that agree with each other: see :meth:`Digits.pair`."""
         return digits.pair(self.bound, self.attained, lower=self.lower)
@@ -243,6 +262,25 @@ class Certificate:
         if self.gap > self.tol:  # also a trivial bound: a better one may be true, and the ball need not be large
             return Status.LOOSE
         return Status.TRIVIAL if self.trivial else Status.TIGHT
+
+    @cached_property
+    def prices(self) -> Prices:
+        """Which errors cost most, by how much the bound rises with the mean loss of each cell.
+
+        Examples
+        --------
+        >>> from fairbound import Population, certify
+        >>> population = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
+        >>> certify(population, 0.2, shift="sensitive").prices.value.round(3)
+        array([[0.365, 0.338],
+               [0.154, 0.143]])
+        """
+        return prices_of(self)
+
+    @cached_property
+    def row_prices(self) -> RowPrices:
+        """How much each loss that occurs in a cell counts."""
+        return row_prices_of(self)
 
     @cached_property
     def _proved(self) -> ProvedCurve:
@@ -288,7 +326,8 @@ class Certificate:
     def to_frame(self, backend: str | None = None) -> Any:
         """Return the worst case as a data frame: of each cell the mass in the data and in the worst case.
 
-        ``backend`` is "pandas", "polars" or "pyarrow"; None takes the one that you work with.
+        Under stratified shifting of each stratum of the cells, those that grow most first. ``backend`` is "pandas",
+        "polars" or "pyarrow"; None takes the one that you work with.
 
         Examples
         --------
@@ -297,12 +336,27 @@ class Certificate:
         >>> certify(population, 0.2).to_frame("polars").columns
         ['group', 'label', 'mass', 'worst_case_mass', 'change']
         """
+        if self.shift == "stratified":
+            strata = self.strata
+            told = {"group": "group", "label": "label", "stratum": "stratum", "mass": "before"}
+            told |= {"worst_case_mass": "after", "change": "change"}
+            found = {name: [getattr(one, key) for one in strata] for name, key in told.items()}
+            for key in ("group", "label", "stratum"):
+                found[key] = [name(value) if isinstance(value, tuple) else value for value in found[key]]
+            return native_frame(found, backend)
         before, after = self.population.mass.ravel(), self.witness.mass.ravel()
         columns = {"mass": before.tolist(), "worst_case_mass": after.tolist(), "change": (after - before).tolist()}
         return native_frame(cell_names(self.population.groups, self.population.labels) | columns, backend)
 
+    @property
+    def strata(self) -> list[StratumShare]:
+        """Of stratified shifting: the strata in the data and in the worst case, those that grow most first."""
+        return stratum_shares(self.population, self.witness) if self.shift == "stratified" else []
+
     def plot_worst_case(self, ax: Axes | None = None) -> Axes:
         """Draw how each cell's share changes from the data to the worst case, on ``ax`` or in a new figure.
+
+        Under stratified shifting, how that of each stratum does.
 
         Needs matplotlib: ``pip install matplotlib``.
 
@@ -313,7 +367,28 @@ class Certificate:
         >>> certify(population, 0.2).plot_worst_case().get_title(loc="left")
         'The worst case within rho = 0.2'
         """
-        return draw_worst_case(self.population, self.witness.mass, self.rho, ax=ax)
+        strata = self.strata
+        if strata:
+            words = [one.place for one in strata]
+            before, after = (np.array([getattr(one, when) for one in strata]) for when in ("before", "after"))
+        else:
+            before, after = self.population.mass.ravel(), self.witness.mass.ravel()
+            words = [
+                f"{short_name(group, 30)}, {short_name(label, 30)}"
+                for group in self.population.groups
+                for label in self.population.labels
+            ]
+        return draw_worst_case(words, before, after, self.rho, ax=ax, what="stratum" if strata else "cell")
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another certificate says the same, with the same proof, of the same data."""
+        if not isinstance(other, Certificate):
+            return NotImplemented
+        ours, theirs = ((c.rho, c.metric, c.bound, c.attained) for c in (self, other))
+        return self is other or (ours == theirs and self.to_json() == other.to_json())
+
+    def __hash__(self) -> int:
+        return hash((self.rho, self.metric, self.bound, self.attained))
 
     def __repr__(self) -> str:
         what = "" if self.metric == "loss" else f"metric={self.metric!r}, "
@@ -346,6 +421,7 @@ class Certificate:
                 html_paragraph(claim, strong=True),
                 html_paragraph(where),
                 html_table(*change_rows(self.population, self.witness.mass)),
+                self.prices._repr_html_(),
                 *([html_details("Be careful", careful)] if careful else []),
                 html_details("What this rests on", self.assumptions),
             ]
@@ -388,11 +464,11 @@ def write_document(
 ) -> written.Document:
     """Write the results of several questions about one population, each with the threshold that it has to keep."""
     firsts = [next(c for c in certificates if c is not None) for certificates, _, _ in results]
-    measures = {(c.population.loss_name, c.population.positive): c.population for c in reversed(firsts)}
-    keys = list(dict.fromkeys((c.population.loss_name, c.population.positive) for c in firsts))
+    measures = {(c.population.loss_name, c.population.pos_label): c.population for c in reversed(firsts)}
+    keys = list(dict.fromkeys((c.population.loss_name, c.population.pos_label) for c in firsts))
     population = write_population([measures[key] for key in keys])
     questions = [
-        _write_question(first, keys.index((first.population.loss_name, first.population.positive)), *result)
+        _write_question(first, keys.index((first.population.loss_name, first.population.pos_label)), *result)
         for first, result in zip(firsts, results, strict=True)
     ]
     gates = [
@@ -515,8 +591,9 @@ def _read_point(
     if not parts:
         raise MalformedError("has no worst case at a certified radius", "points")
     metric = question.metric
-    if metric.name == "loss":
-        return parts[0]
+    if metric.name == "loss":  # what is shown is what is claimed, whatever the answer says
+        attained = parts[0].attained if point.claim.attained is None else point.claim.attained
+        return replace(parts[0], bound=point.claim.bound, attained=attained)
     group = None if metric.group is None else read_name(metric.group)
     sure = question.confidence
     return combined(parts, metric.name, group, sure, bound=point.claim.bound, supporting=supporting)

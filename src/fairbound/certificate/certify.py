@@ -22,10 +22,8 @@ from fairbound.solve.solver import Solver
 #: How closely the largest certified radius is found.
 RADIUS_ACCURACY = 1e-6
 
-#: The radii that are taken if none are named, beyond the nearest distance; and by which factor and power of them
-#: divergences are about as far, that are no distances.
+#: The radii that are taken if none are named, beyond the nearest distance.
 STEPS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
-AS_FAR = {"kl": (4.0, 2), "chi_squared": (8.0, 2)}
 
 
 @asks(Asked)
@@ -42,7 +40,8 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
         Radius: between 0 and 1, or for "kl" and "chi_squared" any number that is not negative.
     divergence
         How the distance of Q from the data is measured: "hellinger", "total_variation", "kl" (Kullback-Leibler, in
-        nats) or "chi_squared". All but the first need Clarabel: ``pip install clarabel``.
+        nats), "chi_squared", or "trimming": Q is what may be left when a share rho of the data is taken away. All but
+        the first need Clarabel: ``pip install clarabel``.
     metric
         What is bounded: "loss", the expected loss of all; "group_loss", "group_loss_difference", "cell_loss",
         "selection_rate", "demographic_parity_difference", "demographic_parity_ratio" (from below),
@@ -160,7 +159,7 @@ def certify_curve(
 def _usual(question: Solver | MetricStatements) -> Floats:
     """Return some radii from the nearest distance on: as Hellinger distances, or what about matches them."""
     divergence = question.divergence
-    scale, power = AS_FAR.get(divergence.name, (1.0, 1))
+    scale, power = divergence.as_far
     start = np.ceil((question.distance + 1e-3) * 1000.0) / 1000.0
     radii = np.round(start + scale * np.array(STEPS) ** power, 6)
     return np.unique(np.minimum(radii, divergence.most))

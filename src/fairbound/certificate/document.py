@@ -18,17 +18,18 @@ from fairbound.arithmetic.arrays import Floats
 from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.population import Population
 from fairbound.data.provenance import Provenance
+from fairbound.data.strata import ByStratum
 from fairbound.errors import InputError, argument
-from fairbound.problem.divergences import DIVERGENCES, HELLINGER, affinity_at
+from fairbound.problem.divergences import DIVERGENCES, HELLINGER
 from fairbound.problem.limits import Limits
 from fairbound.problem.objective import Objective
 from fairbound.sampling.discretise import Sample
 from fairbound.sampling.region import Surrogate, region_sentences
 from fairbound.solve.witness import Witness
 from fairbound.verify import document as written
+from fairbound.verify.beside.work import PATIENT_WORK, seconds, work_of
 from fairbound.verify.document import measured
 from fairbound.verify.strict import MOST_BYTES, canonical
-from fairbound.verify.work import PATIENT_WORK, seconds, work_of
 from fairbound.wording.names import read_name, write_name
 
 
@@ -76,7 +77,7 @@ def write_population(populations: Sequence[Population]) -> written.Population:
 def _write_measure(population: Population) -> written.Measure:
     return written.Measure(
         loss=population.loss_name,
-        positive=None if population.positive is None else write_name(population.positive),
+        pos_label=None if population.pos_label is None else write_name(population.pos_label),
         ceiling=population.ceiling if math.isfinite(population.ceiling) else None,
         knowledge=_write_knowledge(population.knowledge),
     )
@@ -113,6 +114,9 @@ def read_provenance(document: written.Provenance) -> Provenance:
 
 
 def _write_knowledge(knowledge: Knowledge) -> written.Knowledge:
+    if isinstance(knowledge, ByStratum):
+        cells = np.stack([knowledge.weight, knowledge.low], axis=-1).tolist()
+        return written.Strata("strata", [write_name(name) for name in knowledge.names], cells)
     if isinstance(knowledge, LossTable):
         columns = np.stack([knowledge.low, knowledge.high, knowledge.weight, knowledge.to_high], axis=-1)
         cells = [[[b for b in cell if b[2] > 0] for cell in row] for row in columns.tolist()]
@@ -135,7 +139,7 @@ def read_populations(document: written.Document) -> list[Population]:
             known.loss,
             known.excluded_rows,
             known.weighted,
-            positive=read_name(known.positive),
+            pos_label=read_name(known.pos_label),
             provenance=read_provenance(document.provenance),
         )
         for known in (measured(document.population, number) for number in range(len(document.population.measures)))
@@ -152,6 +156,9 @@ def _read_knowledge(known: written.Knowledge) -> Knowledge:
                 table[s, y, : len(cell)] = np.array(cell).reshape(-1, 4)
         low, high, weight, to_high = np.moveaxis(table, -1, 0)
         return LossTable(low, high, weight, 1.0 - to_high, to_high, int(known.rows))
+    if isinstance(known, written.Strata):
+        weight, mean = np.moveaxis(_floats(known.cells), -1, 0)
+        return ByStratum.of(tuple(read_name(name) for name in known.names), weight, mean)
     if isinstance(known, written.MeanVariance):
         return MeanAndVariance(_floats(known.mean), _floats(known.variance))
     return MeanOnly(_floats(known.mean))
@@ -221,7 +228,7 @@ def write_witness(witness: Witness, population: Population, *, products: bool) -
     known = population.knowledge
     inside = witness.reweighting
     kept = np.ones(inside.shape, dtype=bool)
-    if isinstance(known, LossTable) and known.weight.shape == inside.shape:
+    if isinstance(known, LossTable) and not isinstance(known, ByStratum) and known.weight.shape == inside.shape:
         kept = known.weight > 0
     return written.Witness(
         group_mass=witness.group_mass.tolist(),
@@ -244,4 +251,4 @@ def read_witness(document: written.Witness, loss: float, rho: float, divergence_
     mass = k[:, None] * r if document.mass is None else _floats(document.mass)
     divergence = DIVERGENCES[divergence_name]
     distance = None if divergence is HELLINGER else rho
-    return Witness(k, r, mass, inside, _floats(document.unseen), loss, affinity_at(divergence, rho), distance)
+    return Witness(k, r, mass, inside, _floats(document.unseen), loss, divergence.least_affinity(rho), distance)

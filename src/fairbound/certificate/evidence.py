@@ -22,12 +22,12 @@ from fairbound.certificate.statements import fewer_bins
 from fairbound.data.cells import number
 from fairbound.data.native_frame import native_frame
 from fairbound.data.population import Population
-from fairbound.errors import InfeasibleError, InputError, argument, given, listed
-from fairbound.problem.asked import Asked, asks
+from fairbound.errors import InfeasibleError, InputError, argument, given, listed, suggestion
+from fairbound.problem.asked import NAMES, Asked, asks
 from fairbound.problem.metrics import METRICS
 from fairbound.sampling.region import read_confidence
-from fairbound.verify.document import LARGEST_NUMBER
 from fairbound.verify.reading import read_document
+from fairbound.verify.strict import LARGEST_NUMBER
 from fairbound.wording.digits import Digits, radius_down
 from fairbound.wording.names import name
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
@@ -86,7 +86,7 @@ class Gate:
 
     @property
     def outcome(self) -> Outcome:
-        """How it ends: a gate with a confidence that fails only for want of rows is not settled.
+        """How it ends; a gate with a confidence that fails only for want of rows is not settled.
 
         Then every bound that breaks the threshold would keep it if the rows were all there is. A document says of such
         a gate that it is not passed, and a gate that was read from one has failed.
@@ -139,7 +139,9 @@ class Gate:
 
 
 def _worst(certificates: Sequence[Certificate]) -> Certificate:
-    return (min if certificates[0].lower else max)(certificates, key=lambda c: c.bound)
+    """Return the certificate whose bound is worst, of equal ones that of the largest radius, which says most."""
+    sign = -1.0 if certificates[0].lower else 1.0
+    return max(certificates, key=lambda c: (sign * c.bound, c.rho))
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,7 @@ class Evidence:
 
     @property
     def outcome(self) -> Outcome:
-        """How it ends: failed if a gate failed, else not settled if one is not."""
+        """How it ends; failed if a gate failed, else not settled if one is not."""
         found = {gate.outcome for gate in self.gates}
         return next((one for one in (Outcome.FAILED, Outcome.UNSETTLED) if one in found), Outcome.PASSED)
 
@@ -259,9 +261,12 @@ class Evidence:
             {
                 "metric": c.metric,
                 "group": None if c.group is None else name(c.group),
+                "pos_label": None if c.population.pos_label is None else name(c.population.pos_label),
                 "rho": c.rho,
                 "bound": c.bound,
                 "attained": c.attained,
+                "gap": c.gap,
+                "status": c.status.name.lower(),
                 "threshold": threshold,
                 "kept": None if threshold is None else keeps([c], threshold),
             }
@@ -337,6 +342,7 @@ def certify_all(
         if not (metric in METRICS and METRICS[metric].selection):  # the others look at no prediction
             shared = {key: value for key, value in divided.items() if key != "pos_label"}
         question = {**shared, **about}
+        _check_keys(one)
         curve = certify_curve(population, one.get("rhos", rhos), **question)
         if not any(curve.feasible):
             message = (
@@ -346,12 +352,35 @@ def certify_all(
             raise InfeasibleError(message, curve.distance)
         threshold = one.get("threshold")
         if threshold is not None:
-            meaning = f"it is what the bound of {metric} has to keep"
-            threshold = number("threshold", threshold, -LARGEST_NUMBER, LARGEST_NUMBER, meaning)
+            threshold = _threshold(threshold, next(iter(curve)))
         curves.append(curve)
         thresholds.append(threshold)
         asking.append(Asking(population, tuple(curve.rho.tolist()), question))
     return Evidence(tuple(curves), tuple(thresholds), confidence, tuple(asking))
+
+
+def _check_keys(question: Mapping[str, Any]) -> None:
+    """Refuse what a question cannot say of itself."""
+    known = ("metric", *OWN, *(name for name in NAMES if name not in (*SHARED, "metric")))
+    for key in question:
+        if key not in known:
+            message = f"{given('questions', dict(question))}: {key!r} is not known; {suggestion(key, known)}"
+            raise InputError(message)
+
+
+def _threshold(given_: object, certificate: Certificate) -> float:
+    """Read what bounds have to keep: a value that there can be, or the gate would say nothing."""
+    metric, most = certificate.metric, 1.0 if certificate.lower else certificate.population.ceiling
+    meaning = f"it is what the bound of {metric} has to keep"
+    threshold = number("threshold", given_, -LARGEST_NUMBER, LARGEST_NUMBER, meaning)
+    if not 0.0 <= threshold <= most:
+        cure = f", or {threshold / 100:g} for {threshold:g} %" if most == 1.0 and 1.0 < threshold <= 100.0 else ""
+        message = (
+            f"{given('threshold', threshold, 'g')} says nothing: {certificate.said.words} lies between 0 and {most:g} "
+            f"whatever the model does; give a value between them{cure}"
+        )
+        raise InputError(message)
+    return threshold
 
 
 def _listed(questions: object) -> list[dict[str, Any]]:

@@ -65,7 +65,7 @@ class Laws:
                 ceiling[(number, *place)] = _above(cell.ceiling)
                 for at, (p, v) in enumerate(cell.upper):
                     mass[(number, *place, at)], value[(number, *place, at)] = float(p.mid()), float(v.mid())
-        part, e, least = np.array(statement.part), statement.tolerance, float(statement.affinity.mid())
+        part, e, least = np.array(statement.part), statement.tolerance, -float(statement.room.mid())
         return cls(mass, value, ceiling, part, float(e.p) / float(e.q), least, groups, labels)
 
     @property

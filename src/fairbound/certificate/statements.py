@@ -80,10 +80,11 @@ class MetricStatements:
     def shared(self) -> bool:
         """Whether the multipliers of some pairs of groups are to prove something of all others.
 
-        What takes the place of a sample is another one for each pair.
+        What takes the place of a sample is another one for each pair. Ratios of a chosen group are few.
         """
         about, population = self.chosen.objectives[0], self.chosen.population
         pairs = about.plus is not None and about.minus is not None and len(population.groups) > FEW_GROUPS
+        pairs = pairs and self.chosen.group is None
         return pairs and not self.sampled and self.divergence is HELLINGER
 
     def _settled(self, rhos: Floats) -> list[Settled] | None:

@@ -13,12 +13,12 @@ from fairbound.certificate.certificate import Certificate, keeps
 from fairbound.certificate.certify import certify, largest_certified_rho
 from fairbound.certificate.evidence import SHARED, Evidence, Gate, Outcome, certify_all
 from fairbound.cli.options import (
+    FORMATS,
     add_data_options,
     add_output_options,
     add_question_options,
     caution_of_parts,
     described,
-    metrics,
     number,
     question,
     question_facts,
@@ -26,7 +26,18 @@ from fairbound.cli.options import (
     read_population,
     threshold,
 )
-from fairbound.cli.output import ProblemError, check_outputs, complain, paragraphs, progress, say, say_text, write_file
+from fairbound.cli.output import (
+    ProblemError,
+    annotate,
+    check_outputs,
+    complain,
+    paragraphs,
+    progress,
+    say,
+    say_text,
+    unwritable,
+    write_file,
+)
 from fairbound.cli.results import (
     as_json,
     caution_facts,
@@ -39,15 +50,18 @@ from fairbound.cli.results import (
     population_lines,
     worst_case_lines,
 )
-from fairbound.cli.words import LEAST, MOST, QUESTION
+from fairbound.cli.wanted import Wanted, metrics, wanted
+from fairbound.cli.words import QUESTION, RADIUS
 from fairbound.data.population import Population
 from fairbound.errors import DataWarning, InfeasibleError, InputError, SmallCellWarning, ThresholdError
+from fairbound.integrations.pipelines import STEP_SUMMARY, github_annotations, junit, write_step_summary
+from fairbound.integrations.summary import Summary
 from fairbound.problem.condition import Condition
 from fairbound.problem.divergences import DIVERGENCES
-from fairbound.problem.metrics import METRICS
 from fairbound.reporting.reach import reach_text
 from fairbound.wording.confidence import percent_down
 from fairbound.wording.digits import Digits, radius_down
+from fairbound.wording.names import short_name
 
 Answer = TypeVar("Answer")
 
@@ -77,10 +91,10 @@ exit status:
 
 RADIUS_EXAMPLES = """\
 examples:
-  fairbound radius predictions.csv --label income --prediction yhat --group sex --max-loss 0.25
-  fairbound radius test.parquet --label y --loss-column cost --ceiling 2 --group sex --max-loss 0.5 --fail-below 0.1
+  fairbound radius predictions.csv --label income --prediction yhat --group sex --threshold 0.25
+  fairbound radius test.parquet --label y --losses cost --ceiling 2 --group sex --threshold 0.5 --fail-below 0.1
   fairbound radius predictions.csv --label income --prediction yhat --group sex --metric demographic_parity_ratio \\
-      --min-ratio 0.8
+      --threshold 0.8
 
 exit status:
   0  done
@@ -102,7 +116,7 @@ def add_certify(parser: argparse.ArgumentParser) -> None:
         "(default: some from the nearest distance on)",
     )
     add_question_options(parser)
-    add_output_options(parser)
+    add_output_options(parser, FORMATS)
     parser.add_argument(
         "--fail-above",
         action="append",
@@ -124,32 +138,36 @@ def add_certify(parser: argparse.ArgumentParser) -> None:
         help="how a threshold ends with --confidence: kept, broken, and with three (the default) also not enough rows "
         "to tell",
     )
-    parser.set_defaults(run=run_certify)
+    parser.set_defaults(run=run_certify, wanted=None)
 
 
 def add_radius(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``radius``."""
     parser.epilog = RADIUS_EXAMPLES
     add_data_options(parser)
-    keep = parser.add_mutually_exclusive_group(required=True)
-    keep.add_argument("--max-loss", type=number, metavar="X", help="the loss (or other metric) to stay below")
-    keep.add_argument("--min-ratio", type=number, metavar="X", help="the same of a ratio: what to stay above")
+    parser.add_argument(
+        "--threshold",
+        type=number,
+        required=True,
+        metavar="X",
+        help="what the bound has to keep: the loss (or other metric) to stay below, or of a ratio, to stay above",
+    )
     add_question_options(parser)
     add_output_options(parser)
     parser.add_argument("--fail-below", type=number, metavar="RHO", help="exit with status 1 if the radius is smaller")
-    parser.set_defaults(run=run_radius)
+    parser.set_defaults(run=run_radius, wanted=None)
 
 
 def run_certify(arguments: argparse.Namespace) -> int:
     """Answer the questions at the radii given, and hold the bounds to thresholds."""
     check_outputs(arguments.files, (arguments.json, arguments.html))
-    limits = _thresholds(arguments)
+    asked = wanted(arguments) if arguments.wanted is None else arguments.wanted
     population = described(arguments, read_population(arguments))
     rhos = None if arguments.rho is None else list(dict.fromkeys(rho for several in arguments.rho for rho in several))
     questions = [
-        {name: value for name, value in question(arguments, population, metric).items() if name not in SHARED}
-        | {"threshold": limits.get(metric)}
-        for metric in metrics(arguments)
+        {name: value for name, value in question(arguments, population, one).items() if name not in SHARED}
+        | {"threshold": one.threshold, "rhos": rhos if one.rhos is None else one.rhos}
+        for one in asked
     ]
     shared = {name: getattr(arguments, name) for name in SHARED}
     try:
@@ -160,7 +178,7 @@ def run_certify(arguments: argparse.Namespace) -> int:
     except InfeasibleError as error:
         raise _nothing(arguments, population, rhos, error) from None
     except InputError as error:
-        raise ProblemError(error.worded(QUESTION)) from None
+        raise ProblemError(error.worded(QUESTION | {"threshold": "the threshold"})) from None
     cautions = [*caution_of_parts(arguments), *evidence.cautions]
     if arguments.outcomes == "two":
         evidence = replace(evidence, asking=())
@@ -181,7 +199,9 @@ def run_certify(arguments: argparse.Namespace) -> int:
             "warnings": caution_facts(cautions),
             "assumptions": _assumptions(evidence),
         }
-        say_text(as_json("certify", arguments.file, facts))
+        say_text(as_json(arguments.command, arguments.file, facts))
+    elif arguments.format != "text":
+        say_text(_told(Summary.of(evidence), arguments.format))
     else:
         say(*population_lines(arguments.file, next(iter(evidence.curves[0]))))
         for curve in evidence:
@@ -192,10 +212,28 @@ def run_certify(arguments: argparse.Namespace) -> int:
         said = [caution.sentence.worded(QUESTION) for caution in cautions]
         say(*(["", *paragraphs(chosen, mark="")] if chosen else []))
         say(*closing_lines(said, _assumptions(evidence)), *_written(arguments))
-        say(*(["", "Gates", *paragraphs(gate.explained for gate in evidence.gates)] if len(evidence.gates) > 1 else []))
-    for gate in evidence.gates:
-        _judge(gate, named=len(evidence) > 1)
+        say(*(["", "Gates", *paragraphs(gate.explained for gate in evidence.gates)] if evidence.gates else []))
+    if arguments.format != "line":
+        _judge(evidence)
+    _tell_pipeline(evidence)
     return status
+
+
+def _told(summary: Summary, form: str) -> str:
+    """Write the results as a pipeline wants them."""
+    if form == "junit":
+        return junit(summary)
+    return summary.markdown() if form == "markdown" else summary.sentence
+
+
+def _tell_pipeline(evidence: Evidence) -> None:
+    """On GitHub, show the gates where people look."""
+    if evidence.gates:
+        annotate(github_annotations(evidence))
+        try:
+            write_step_summary(evidence)
+        except OSError as error:
+            raise unwritable(STEP_SUMMARY, error) from None
 
 
 def _status(evidence: Evidence) -> int:
@@ -206,8 +244,18 @@ def _status(evidence: Evidence) -> int:
 
 
 def _assumptions(evidence: Evidence) -> list[str]:
-    """Return what the bounds rest on, each once."""
-    return list(dict.fromkeys(text for curve in evidence for text in next(iter(curve)).assumptions))
+    """Return what the bounds rest on, each once: first what all do, then what each does besides."""
+    firsts = [next(iter(curve)) for curve in evidence]
+    common = [text for text in firsts[0].assumptions if all(text in one.assumptions for one in firsts)]
+    own = [f"{one.said.axis}: {text}" for one in firsts for text in one.assumptions if text not in common]
+    together = []
+    if evidence.confidence is not None and len(firsts) > 1:
+        sure = percent_down(evidence.confidence)
+        together = [
+            f"The bounds of all {len(firsts)} metrics hold together with probability at least {sure}: each metric has "
+            "an equal part of the error probability."
+        ]
+    return [*common, *together, *dict.fromkeys(own)]
 
 
 def _choosing(evidence: Evidence) -> str:
@@ -219,7 +267,7 @@ def _choosing(evidence: Evidence) -> str:
         f"No --rho was given, so the bounds begin at the nearest distance. How far to go: a cell that holds 5 % of the "
         f"rows may grow to {reach_text(divergence, first.rho)} % within rho = {radius_down(first.rho)}, and to "
         f"{reach_text(divergence, largest)} % within {radius_down(largest)}; take the change that you expect "
-        "(docs/choosing-rho.md)."
+        "(the documentation tells how: Choosing rho)."
     )
 
 
@@ -236,89 +284,60 @@ def _nothing(
     )
     if rhos:
         message += f", and the largest --rho is {max(rhos):g}; use a larger one"
-    if len(population.labels) > MANY and arguments.label is not None:
-        message += f"; column {arguments.label!r} has {len(population.labels)} labels: is it the one meant?"
+    for side, columns, names in (
+        ("labels", arguments.label, population.labels),
+        ("groups", arguments.group and ", ".join(arguments.group), population.groups),
+    ):
+        if len(names) > MANY and columns is not None:
+            message += f"; column {columns!r} has {len(names)} {side}: is it the one meant?"
     return ProblemError(message)
 
 
-def _thresholds(arguments: argparse.Namespace) -> dict[str, float]:
-    """Return the thresholds by metric."""
-    found: dict[str, float] = {}
-    asked = metrics(arguments)
-    for option, lower in (("--fail-above", False), ("--fail-below", True)):
-        fitting = [metric for metric in asked if _bounded_from_below(metric) == lower]
-        for named, value in getattr(arguments, option[2:].replace("-", "_")) or ():
-            metric = named or (fitting[0] if len(fitting) == 1 else None)
-            if metric is None and fitting:
-                message = f"{option} {value:g}: say of which metric, as in {option} {fitting[0]}={value:g}"
-                raise ProblemError(message)
-            wrong = metric or asked[0]
-            if wrong not in asked:
-                message = f"{option}: {wrong} is not asked for; add --metric {wrong}"
-                raise ProblemError(message)
-            if _bounded_from_below(wrong) != lower:
-                right = "--fail-above" if lower else "--fail-below"
-                message = f"{option}: {wrong} is bounded from {'above' if lower else 'below'}; use {right}"
-                raise ProblemError(message)
-            if wrong in found:
-                message = f"{option}: {wrong} has two thresholds; give one"
-                raise ProblemError(message)
-            found[wrong] = value
-    return found
+def _judge(evidence: Evidence) -> None:
+    """Tell which bounds are too large (or too small); radii without anything to certify cannot be."""
+    barred: dict[tuple[str, ...], list[str]] = {}
+    for gate in evidence.gates:
+        pairs = zip(gate.curve.rho, gate.curve.certificates, strict=True)
+        barred.setdefault(tuple(radius_down(rho) for rho, c in pairs if c is None), []).append(gate.metric)
+    for radii_barred, names in barred.items():
+        if radii_barred:
+            of = "" if len(names) == len(evidence.gates) else f" of {', '.join(dict.fromkeys(names))}"
+            complain(f"nothing to certify{of}, and so nothing to fail, at rho = {', '.join(radii_barred[:20])}")
+    for gate in evidence.gates:
+        exceeded = [c for c in gate.curve if not keeps([c], gate.threshold)]
+        if gate.outcome is Outcome.UNSETTLED:
+            complain(gate.explained)
+        elif exceeded:
+            complain(_broken(exceeded, gate, named=len(evidence) > 1))
 
 
-def _bounded_from_below(metric: str) -> bool:
-    return metric in METRICS and METRICS[metric].lower
-
-
-def _limit_to_keep(arguments: argparse.Namespace) -> tuple[str, float]:
-    """Return what the bound has to keep, and the option that says so; the parser asks for one of the two."""
-    asked = metrics(arguments)
-    if len(asked) > 1:
-        message = f"--metric: the largest radius is searched for one metric, and {len(asked)} are named; name one"
-        raise ProblemError(message)
-    lower = _bounded_from_below(asked[0])
-    wrong, right = ("--max-loss", "--min-ratio") if lower else ("--min-ratio", "--max-loss")
-    values = {option: getattr(arguments, option[2:].replace("-", "_")) for option in (wrong, right)}
-    if values[wrong] is not None:
-        message = f"{wrong}: {asked[0]} is bounded from {'below' if lower else 'above'}; use {right}"
-        raise ProblemError(message)
-    return right, float(values[right] or 0.0)
-
-
-def _judge(gate: Gate, *, named: bool) -> None:
-    """Tell whether a bound is too large (or too small); radii without anything to certify cannot be."""
-    curve, limit = gate.curve, gate.threshold
-    barred = [radius_down(rho) for rho, c in zip(curve.rho, curve.certificates, strict=True) if c is None]
-    if barred:
-        complain(f"nothing to certify, and so nothing to fail, at rho = {', '.join(barred[:20])}")
-    exceeded = [c for c in curve if not keeps([c], limit)]
-    if not exceeded:
-        return
-    if gate.outcome is Outcome.UNSETTLED:
-        complain(gate.explained)
-        return
-    digits = Digits(6)
+def _broken(exceeded: list[Certificate], gate: Gate, *, named: bool) -> str:
+    """Say where a threshold is broken."""
+    limit, lower, digits = gate.threshold, exceeded[0].lower, Digits(6)
     radii_named = ", ".join(f"{radius_down(c.rho)} ({c.texts(digits)[0]})" for c in exceeded[:20])
-    hint, lower = "", exceeded[0].lower
+    hint = ""
     if all(c.attained >= limit if lower else c.attained <= limit for c in exceeded):
         hint = "; no distribution was found that does, so a larger --budget may help"
-    what = f"the bound of {gate.metric}" if named else "the bound"
-    complain(f"{what} {'falls below' if lower else 'exceeds'} {limit:g} at rho = {radii_named}{hint}")
+    group = "" if exceeded[0].group is None else f" of {short_name(exceeded[0].group)}"
+    what = f"the bound of {gate.metric}{group}" if named else "the bound"
+    return f"{what} {'falls below' if lower else 'exceeds'} {limit:g} at rho = {radii_named}{hint}"
 
 
 def run_radius(arguments: argparse.Namespace) -> int:
     """Find the largest radius that keeps a loss."""
     check_outputs(arguments.files, (arguments.json, arguments.html))
-    option, limit = _limit_to_keep(arguments)
-    words = LEAST if option == "--min-ratio" else MOST
+    if len(metrics(arguments)) > 1:
+        count = len(metrics(arguments))
+        message = f"--metric: the largest radius is searched for one metric, and {count} are named; name one"
+        raise ProblemError(message)
+    limit: float = arguments.threshold
     population = described(arguments, read_population(arguments))
     try:
         with progress("searching for the largest radius"):
-            rho = _asked(largest_certified_rho, population, limit, arguments, words)
+            rho = _asked(largest_certified_rho, population, limit, arguments, RADIUS)
             certificate = _asked(certify, population, rho, arguments)
     except ThresholdError as error:
-        complain(error.worded(words))
+        complain(error.worded(RADIUS))
         return 1
     cautions = [*caution_of_parts(arguments), *cautions_of(population, [certificate])]
     _write(certificate, arguments)
@@ -327,8 +346,7 @@ def run_radius(arguments: argparse.Namespace) -> int:
             "population": population_facts(certificate.population),
             "question": question_facts(arguments),
             "value_on_data": certificate.on_data,
-            "max_loss": arguments.max_loss,
-            "min_ratio": arguments.min_ratio,
+            "threshold": limit,
             "radius": rho,
             "result": certificate_facts(certificate),
             "fail_below": arguments.fail_below,
@@ -366,7 +384,7 @@ def _asked(
     words: Mapping[str, str] = QUESTION,
 ) -> Answer:
     """Put the question; cells with few rows are named with the results."""
-    asked = question(arguments, population, metrics(arguments)[0])
+    asked = question(arguments, population, Wanted(metrics(arguments)[0]))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SmallCellWarning)

@@ -6,7 +6,7 @@ import argparse
 import hashlib
 import json
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -16,12 +16,13 @@ from fairbound.certificate.cautions import Caution
 from fairbound.cli.engines import shown
 from fairbound.cli.output import ProblemError, progress, unreadable
 from fairbound.cli.tables import expanded, label_of, open_tables, read_tallies
+from fairbound.cli.wanted import Wanted, metrics
 from fairbound.cli.words import COUNTED, ROWS
 from fairbound.data.csv_file import CsvFile
 from fairbound.data.losses import LOSSES
 from fairbound.data.population import Population
 from fairbound.data.tally import Tally
-from fairbound.errors import InputError, Sentence, listed
+from fairbound.errors import InputError, Sentence, listed, suggestion
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.problem.metrics import METRICS
 from fairbound.sampling.region import REGIONS
@@ -29,13 +30,16 @@ from fairbound.wording.names import short_name
 
 Read = TypeVar("Read")
 
+#: How results of questions with thresholds can be printed.
+FORMATS = ("text", "json", "markdown", "junit", "line")
+
 #: What a tally knows already.
 ROLES = {
     "label": "--label",
     "group": "--group",
     "prediction": "--prediction",
     "probability": "--probability",
-    "loss_column": "--loss-column",
+    "losses": "--losses",
     "loss": "--loss",
     "clip": "--clip",
     "ceiling": "--ceiling",
@@ -85,7 +89,7 @@ def threshold(text: str) -> tuple[str | None, float]:
     """Read a threshold, perhaps with the metric that has to keep it: METRIC=X."""
     metric, mark, value = text.rpartition("=")
     if mark and metric not in METRICS and metric != "loss":
-        message = f"{text!r} names no metric before the ="
+        message = f"{metric!r} is not a metric; {suggestion(metric, ('loss', *METRICS))}"
         raise argparse.ArgumentTypeError(message)
     return (metric if mark else None), number(value)
 
@@ -106,6 +110,17 @@ def share_range(text: str) -> tuple[str, float, float]:
         message = f"{text!r} is not NAME=LOW:HIGH such as Female=0.4:0.6"
         raise argparse.ArgumentTypeError(message)
     return name, number(low), number(high)
+
+
+def cut_points(text: str) -> tuple[str, int | list[float]]:
+    """Read where to cut a column: COLUMN=X,X,... or COLUMN=N for quantiles."""
+    name, mark, points = text.rpartition("=")
+    if not (name and mark and points):
+        message = f"{text!r} is not COLUMN=X,X,... such as age=25,45, or COLUMN=N for quantiles"
+        raise argparse.ArgumentTypeError(message)
+    if points.isdecimal():
+        return name, int(points)
+    return name, [number(point) for point in points.split(",") if point]
 
 
 def radii(text: str) -> list[float]:
@@ -153,15 +168,15 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         metavar="[LABEL=]COLUMN",
         help="the probability of a label, or of the second in sorted order; with three or more labels one for each",
     )
-    model.add_argument("--loss-column", metavar="COLUMN", help="losses that are computed already")
+    model.add_argument("--losses", metavar="COLUMN", help="losses that are computed already")
     data.add_argument(
         "--loss",
         metavar="NAME",
         help=f"the loss: {', '.join(LOSSES)} (default: zero_one of predictions, brier of probabilities); with "
-        "--loss-column what to call it",
+        "--losses what to call it",
     )
     data.add_argument("--clip", type=number, metavar="X", help="cut the loss of probabilities off at X")
-    data.add_argument("--ceiling", type=number, metavar="X", help="largest possible loss in --loss-column (default: 1)")
+    data.add_argument("--ceiling", type=number, metavar="X", help="largest possible loss in --losses (default: 1)")
     data.add_argument("--weight", metavar="COLUMN", help="row weights")
     data.add_argument(
         "--missing",
@@ -198,10 +213,24 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
     """Add what is asked."""
     asked = parser.add_argument_group("the question")
     asked.add_argument(
+        "--strata",
+        action="append",
+        metavar="COLUMN",
+        help="what divides cells into strata, such as age and region, for --shift stratified; several",
+    )
+    asked.add_argument(
+        "--cuts",
+        action="append",
+        type=cut_points,
+        metavar="COLUMN=X,...",
+        help="where to cut a column of numbers of the strata (age=25,45), or into how many quantiles (age=4)",
+    )
+    asked.add_argument(
         "--shift",
-        choices=["general", "sensitive"],
+        choices=["general", "stratified", "sensitive"],
         default="general",
-        help="what may change: anything, or only the shares of groups and labels (default: %(default)s)",
+        help="what may change: anything, only the shares of --strata, or only those of groups and labels (default: "
+        "%(default)s)",
     )
     asked.add_argument(
         "--metric",
@@ -211,7 +240,9 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
         help="what is bounded: loss (the default), or one of " + ", ".join(METRICS) + "; several are answered together",
     )
     asked.add_argument(
-        "--metric-group", metavar="NAME", help="the group that group_loss, cell_loss or selection_rate is about"
+        "--metric-group",
+        metavar="NAME",
+        help="the group that group_loss, cell_loss, selection_rate or demographic_parity_ratio is about",
     )
     asked.add_argument(
         "--unknown-predictions",
@@ -279,7 +310,7 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--budget", type=whole, metavar="N", help="pieces the search may use (default: by size)")
 
 
-def add_output_options(parser: argparse.ArgumentParser) -> None:
+def add_output_options(parser: argparse.ArgumentParser, formats: Sequence[str] = ("text", "json")) -> None:
     """Add where results go."""
     output = parser.add_argument_group("the results")
     output.add_argument("--json", metavar="FILE", help="write the certificate, with its proof: fairbound verify FILE")
@@ -292,9 +323,16 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     about.add_argument("--dataset-version", metavar="TEXT", help="and which version of them")
     about.add_argument("--meaning", action="append", metavar="LABEL=TEXT", help="what a label means; several")
     about.add_argument("--note", metavar="TEXT", help="anything else")
-    output.add_argument(
-        "--format", choices=["text", "json"], default="text", help="what to print (default: %(default)s)"
-    )
+    add_format(output, formats)
+
+
+def add_format(parser: argparse._ActionsContainer, formats: Sequence[str]) -> None:
+    """Add how results are printed."""
+    parser.add_argument("--format", choices=formats, default="text", help="what to print (default: %(default)s)")
+    if "line" in formats:
+        parser.add_argument(
+            "--quiet", dest="format", action="store_const", const="line", help="print one line: --format line"
+        )
 
 
 def read_population(arguments: argparse.Namespace) -> Population:
@@ -302,13 +340,24 @@ def read_population(arguments: argparse.Namespace) -> Population:
     tallies = read_tallies(expanded(arguments.files))
     arguments.parts = sum(len(tally.parts) for tally in tallies)
     if not tallies:
-        return read_rows(arguments, Population.from_frame, unknown_predictions=arguments.unknown_predictions)
+        return read_rows(
+            arguments,
+            Population.from_frame,
+            unknown_predictions=arguments.unknown_predictions,
+            strata=arguments.strata,
+            cuts=dict(arguments.cuts or ()),
+        )
     given = [option for name, option in ROLES.items() if getattr(arguments, name) is not None]
     if given:
         message = f"{given[0]}: {arguments.file} is a tally, whose columns were named when it was counted; leave it out"
         raise ProblemError(message)
     try:
-        return Population.from_tally(Tally.merged(tallies), unknown_predictions=arguments.unknown_predictions)
+        return Population.from_tally(
+            Tally.merged(tallies),
+            unknown_predictions=arguments.unknown_predictions,
+            strata=len(arguments.strata or ()),
+            cuts={(arguments.strata or []).index(name): cut for name, cut in arguments.cuts or ()},
+        )
     except InputError as error:
         message = f"{arguments.file}: {error.worded(COUNTED | ROWS)}"
         raise ProblemError(message) from None
@@ -343,9 +392,9 @@ def read_rows(arguments: argparse.Namespace, make: Callable[..., Read], **more: 
                 group=arguments.group,
                 prediction=arguments.prediction,
                 probability=_probability(arguments, frame),
-                loss=arguments.loss_column,
+                losses=arguments.losses,
                 weight=arguments.weight,
-                loss_name=arguments.loss,
+                loss=arguments.loss,
                 clip=arguments.clip,
                 ceiling=arguments.ceiling,
                 missing=arguments.missing,
@@ -368,18 +417,18 @@ def read_rows(arguments: argparse.Namespace, make: Callable[..., Read], **more: 
 def _used(arguments: argparse.Namespace) -> list[str]:
     """Return the columns that are used."""
     probability = [text.rpartition("=")[2] for text in arguments.probability or ()]
-    named = [arguments.label, *arguments.group, arguments.prediction, *probability, arguments.loss_column]
+    strata = getattr(arguments, "strata", None) or ()
+    named = [arguments.label, *arguments.group, *strata, arguments.prediction, *probability, arguments.losses]
     return [name for name in (*named, arguments.weight) if name is not None]
 
 
 def _check_roles(arguments: argparse.Namespace) -> None:
     """Ask for the columns that rows need; a tally does without, so the parser cannot ask for them."""
     missing = [option for option in ("--label", "--group") if getattr(arguments, option[2:]) is None]
+    if (arguments.prediction, arguments.probability, arguments.losses) == (None, None, None):
+        missing.append("one of --prediction, --probability and --losses")
     if missing:
-        message = f"the following arguments are required: {', '.join(missing)}"
-        raise ProblemError(message)
-    if (arguments.prediction, arguments.probability, arguments.loss_column) == (None, None, None):
-        message = "one of the arguments --prediction --probability --loss-column is required"
+        message = f"missing: {', '.join(missing[:-1])}{' and ' if missing[1:] else ''}{missing[-1]}"
         raise ProblemError(message)
 
 
@@ -403,28 +452,25 @@ def _all_names(frame: Any, columns: list[str], option: str, given: list[str] | N
     return found
 
 
-def question(arguments: argparse.Namespace, population: Population, metric: str) -> dict[str, Any]:
+def question(arguments: argparse.Namespace, population: Population, one: Wanted) -> dict[str, Any]:
     """Return the question about one metric as the library's verbs take it.
 
-    Of several metrics each takes the group and the label that it can be asked about.
+    What is said of all metrics, such as a group, is asked of those of several that can be asked about it.
     """
     named: dict[str, Any] = {
         f"{side}_limits": _named_ranges(side, getattr(arguments, f"{side}_limit"), among)
         for side, among in (("group", population.groups), ("label", population.labels))
     }
     known = population.predicted.labels if population.predicted is not None else population.labels
-    named["group"] = _named("--metric-group", "group", arguments.metric_group, population.groups)
-    named["pos_label"] = _named("--pos-label", "label", arguments.pos_label, known)
-    if len(metrics(arguments)) > 1:
-        one = METRICS.get(metric)
-        named["group"] = named["group"] if one is not None and one.one_group else None
-        named["pos_label"] = named["pos_label"] if one is not None and one.selection else None
-    return {name: getattr(arguments, name) for name in ASKED} | named | {"metric": metric}
-
-
-def metrics(arguments: argparse.Namespace) -> list[str]:
-    """Return the metrics that are asked for, each once."""
-    return list(dict.fromkeys(arguments.metric or ["loss"]))
+    metric = METRICS.get(one.metric)
+    single = arguments.wanted is None and len(metrics(arguments)) == 1
+    of_all = {
+        "group": arguments.metric_group if single or (metric is not None and metric.one_group) else None,
+        "pos_label": arguments.pos_label if single or (metric is not None and metric.selection) else None,
+    }
+    named["group"] = _named("--metric-group", "group", one.group or of_all["group"], population.groups)
+    named["pos_label"] = _named("--pos-label", "label", one.pos_label or of_all["pos_label"], known)
+    return {name: getattr(arguments, name) for name in ASKED} | named | {"metric": one.metric}
 
 
 def described(arguments: argparse.Namespace, population: Population) -> Population:
@@ -464,7 +510,7 @@ def question_facts(arguments: argparse.Namespace) -> dict[str, Any]:
     return (
         {name: getattr(arguments, name) for name in ASKED}
         | {
-            "metric": metrics(arguments),
+            "metric": metrics(arguments) if arguments.wanted is None else [one.metric for one in arguments.wanted],
             "group": arguments.metric_group,
             "group_limits": None,
             "label_limits": None,

@@ -47,6 +47,12 @@ def complain(text: str) -> None:
     print(f"fairbound: {shortened(line, 2000)}", file=sys.stderr)  # noqa: T201 (the message of a command)
 
 
+def annotate(commands: Iterable[str]) -> None:
+    """Print what a pipeline reads of the standard error, as results are of the standard output."""
+    for command in commands:
+        print(command, file=sys.stderr)  # noqa: T201 (likewise)
+
+
 def paragraphs(texts: Iterable[str], mark: str = "* ") -> list[str]:
     """Return texts, as points of a list if there is a mark, wrapped to the width of the terminal."""
     width = min(shutil.get_terminal_size((100, 24)).columns, 120)

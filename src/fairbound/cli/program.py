@@ -9,11 +9,11 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from fairbound import __version__
 from fairbound.cli.output import ProblemError, complain
-from fairbound.errors import InfeasibleError, InputError
+from fairbound.errors import InfeasibleError, InputError, suggestion
 from fairbound.verify.strict import MalformedError
 
 #: The ends that are not the command's own: bad usage or data, a defect of ours, and the two signals of the shell.
@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "radius": ("find the largest radius that keeps a loss", "fairbound.cli.certifying", "add_radius"),
     "verify": ("check the proof of a certificate, from the document alone", "fairbound.cli.verifying", "add_verify"),
+    "attest": ("sign a certificate with the files that belong to it", "fairbound.cli.attesting", "add_attest"),
     "show": ("print a certificate for a person", "fairbound.cli.documents", "add_show"),
     "report": ("make a page about a certificate, to show to others", "fairbound.cli.documents", "add_report"),
     "checker": (
@@ -63,11 +64,16 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one line."""
+    """A parser whose complaints are one line, and say what may have been meant."""
 
     def error(self, message: str) -> NoReturn:
         text = f"{message} (see {self.prog} --help)"
         raise ProblemError(text)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            message = f"{value!r} is not known; {suggestion(str(value), map(str, action.choices))}"
+            raise argparse.ArgumentError(action, message)
 
 
 def parser(wanted: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:

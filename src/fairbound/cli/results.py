@@ -30,6 +30,8 @@ MEANING = {
     ("general", "any"): "anything may change, also inside the cells of group and label (general shifting)",
     ("general", "observed"): "anything may change, but no loss occurs that was not observed in its cell (general "
     "shifting, observed support)",
+    ("stratified", "any"): "only the shares of the strata of the cells change (stratified shifting)",
+    ("stratified", "observed"): "only the shares of the strata of the cells change (stratified shifting)",
     ("sensitive", "any"): "only the shares of the cells of group and label change (sensitive shifting)",
     ("sensitive", "observed"): "only the shares of the cells of group and label change (sensitive shifting)",
 }
@@ -74,9 +76,10 @@ def curve_lines(curve: CertificateCurve, arguments_shift: tuple[str, str]) -> li
             ],
             mark="",
         ),
-        *text_table([*header, "cells that grow most"], [[*row, g] for row, g in zip(rows, grown, strict=True)]).split(
-            "\n"
-        ),
+        *text_table(
+            [*header, "strata that grow most" if first.shift == "stratified" else "cells that grow most"],
+            [[*row, g] for row, g in zip(rows, grown, strict=True)],
+        ).split("\n"),
     ]
 
 
@@ -95,11 +98,21 @@ def worst_case_lines(certificate: Certificate) -> list[str]:
         f"{worst_case_title(certificate)}, rho = {radius_down(certificate.rho)}",
         *table[: MOST_CELLS + 2],
         *([f"  and {left} more cells"] if left > 0 else []),
+        *_strata_lines(certificate),
     ]
 
 
+def _strata_lines(certificate: Certificate, most: int = 5) -> list[str]:
+    """Return which strata grow most, in words."""
+    grown = [one for one in certificate.strata[:most] if one.change > 5e-5]
+    return ["Strata that grow most:", *(f"  {one.told}" for one in grown)] if grown else []
+
+
 def _growing(certificate: Certificate, most: int = 2) -> str:
-    """Name the cells whose share grows most."""
+    """Name the cells, or strata, whose share grows most."""
+    strata = [one for one in certificate.strata[:most] if one.change > 5e-5]
+    if strata:
+        return "; ".join(f"{one.place} {one.change:+.4f}" for one in strata)
     population = certificate.population
     change = certificate.witness.mass - population.mass
     labels = len(population.labels)
@@ -126,9 +139,9 @@ def population_facts(population: Population) -> dict[str, Any]:
             "group": group,
             "label": label,
             "weight": float(population.weight[s, y]),
-            "share": float(mass[s, y]),
+            "mass": float(mass[s, y]),
             "base_rate": float(rates[s, y]),
-            "mean_loss": float(mean[s, y]) if population.weight[s, y] else None,
+            "mean": float(mean[s, y]) if population.weight[s, y] else None,
         }
         for s, group in enumerate(groups)
         for y, label in enumerate(labels)
@@ -140,7 +153,7 @@ def population_facts(population: Population) -> dict[str, Any]:
         "groups": groups,
         "labels": labels,
         "loss": population.loss_name,
-        "positive": None if population.positive is None else write_name(population.positive),
+        "pos_label": None if population.pos_label is None else write_name(population.pos_label),
         "ceiling": population.ceiling if math.isfinite(population.ceiling) else None,
         "loss_on_data": population.loss,
         "cells": cells,
@@ -157,6 +170,8 @@ def curve_facts(curve: CertificateCurve, threshold: float | None) -> dict[str, A
     first = next(iter(curve))
     return {
         "metric": first.metric,
+        "group": None if first.group is None else write_name(first.group),
+        "pos_label": None if first.population.pos_label is None else write_name(first.population.pos_label),
         "value_on_data": first.on_data,
         "distance": curve.distance,
         "results": [
@@ -173,6 +188,11 @@ def gate_facts(gates: Sequence[Gate]) -> list[dict[str, Any]]:
     """Return how thresholds ended, for programs."""
     return [
         {
+            "metric": gate.metric,
+            "group": None if gate.worst.group is None else write_name(gate.worst.group),
+            "threshold": gate.threshold,
+            "bound": gate.worst.bound,
+            "rho": gate.worst.rho,
             "passed": gate.passed,
             "outcome": gate.outcome.name.lower(),
             "rows_needed": gate.rows_needed,
@@ -191,7 +211,7 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
         "attained": certificate.attained,
         "gap": certificate.gap,
         "status": certificate.status.name.lower(),
-        "worst_case_share": certificate.witness.mass.tolist(),
+        "worst_case_mass": certificate.witness.mass.tolist(),
     }
 
 

@@ -17,7 +17,7 @@ examples:
   fairbound count may.csv --label income --prediction yhat --group sex --name "clinic 3, May" -o clinic-3.json
   fairbound count 'rows/*.parquet' --label y --known-label no --known-label yes --probability p --loss jsd \\
       --group sex -o site.json
-  fairbound count rows.csv --label y --loss-column cost --ceiling 2 --group sex --min-count 10 -o site.json
+  fairbound count rows.csv --label y --losses cost --ceiling 2 --group sex --min-count 10 -o site.json
 
 exit status: 0, or 2 bad usage or data; one line tells what
 """

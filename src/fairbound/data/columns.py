@@ -7,10 +7,13 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fairbound.data.cells import Categories, at_least_two, check_names, declare, intersect
-from fairbound.data.counted import read_ceiling
+import numpy as np
+
+from fairbound.arithmetic.arrays import Floats
+from fairbound.data.cells import BLOCK, Categories, at_least_two, check_names, declare, intersect
+from fairbound.data.counted import check_finite, read_ceiling
 from fairbound.data.losses import LOSSES, ZERO_ONE, Loss, RowLosses, find_loss
-from fairbound.data.predictions import aligned
+from fairbound.data.predictions import aligned, by_label
 from fairbound.errors import InputError, argument, either, given, listed
 
 Missing = Literal["refuse", "drop"]
@@ -32,7 +35,7 @@ class Columns:
     prediction: str | None
     probability: dict[Hashable, str]
     by_place: bool
-    loss: str | None
+    losses: str | None
     weight: str | None
     measure: Loss | None
     built_in: bool
@@ -49,6 +52,20 @@ class Columns:
         """The loss as a function of probabilities, if it is one."""
         return None if self.measure is None else self.measure.rows
 
+    def losses_of(self, named: Mapping[Hashable, Floats], labels: Categories) -> Floats:
+        """Return the losses of rows from the probabilities of their labels, by blocks that stay in the cache."""
+        measure = self.row_losses
+        assert measure is not None  # noqa: S101 (there are probabilities)
+        size = len(labels.codes)
+        step = BLOCK if self.built_in else max(size, 1)  # a loss of the user's own may look at all rows at once
+        blocks = [slice(start, start + step) for start in range(0, size, step)]
+        losses = np.empty(size)
+        for block in blocks:
+            some = {label: probability[block] for label, probability in named.items()}
+            losses[block] = measure(*by_label(some, Categories(labels.names, labels.codes[block])))
+        check_finite(losses, self.loss_name)
+        return losses
+
     @property
     def keys(self) -> tuple[str, ...]:
         """The columns of names, each once."""
@@ -57,7 +74,7 @@ class Columns:
     @property
     def numeric(self) -> tuple[str, ...]:
         """The columns of numbers, each once."""
-        return _once(*self.probability.values(), self.loss, self.weight)
+        return _once(*self.probability.values(), self.losses, self.weight)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,7 +102,12 @@ class Columns:
     @property
     def roles(self) -> tuple[tuple[str, str], ...]:
         """What is read from which column."""
-        single = ("label", self.label), ("prediction", self.prediction), ("loss", self.loss), ("weight", self.weight)
+        single = (
+            ("label", self.label),
+            ("prediction", self.prediction),
+            ("losses", self.losses),
+            ("weight", self.weight),
+        )
         found = [(role, name) for role, name in single if name is not None]
         return (
             *(("group", name) for name in self.groups),
@@ -100,9 +122,11 @@ class Columns:
             expected = (1, 2) if len(labels) == 2 else (len(labels),)
             named = listed([repr(label) for label in labels])
             if len(found) not in expected:
+                columns = list(found.values())
+                which = either(given("probability", columns), f"{argument('probability')} {', '.join(columns)}")
                 message = (
-                    f"{given('probability', list(found.values()))} must name a column for each of the labels {named}"
-                    f"{', or one for the second of them' if len(labels) == 2 else ''}"
+                    f"{which} must name a column for each of the labels {named}"
+                    f"{', or one for the second of them' if len(labels) == 2 else ''}{_look_alike(labels)}"
                     + either("", f"; name them as {argument('probability')} LABEL=COLUMN, once for each")
                 )
                 raise InputError(message)
@@ -112,11 +136,18 @@ class Columns:
         complement = len(labels) == 2 and len(found) == 1 and len(absent) == 1
         if absent and not complement:
             message = (
-                f"{argument('probability')} has no column for the label {absent[0]!r}; it names {[*found]}, and "
-                f"{self.label!r} holds {listed([repr(label) for label in labels])}"
+                f"{argument('probability')} has no column for the label {absent[0]!r}; it names "
+                f"{listed([repr(label) for label in found])}, and {self.label!r} holds "
+                f"{listed([repr(label) for label in labels])}{_look_alike(labels)}"
             )
             raise InputError(message)
         return found
+
+
+def _look_alike(labels: Sequence[Hashable]) -> str:
+    """Say so if labels differ only in their type, in spaces or in capital letters."""
+    plain = {"".join(str(label).split()).casefold() for label in labels}
+    return "" if len(plain) == len(labels) else ": some differ only in type, in spaces or in capitals; write them alike"
 
 
 def read_columns(
@@ -125,9 +156,9 @@ def read_columns(
     group: object,
     prediction: object,
     probability: object,
-    loss: object,
+    losses: object,
     weight: object,
-    loss_name: str | Loss | None,
+    loss: str | Loss | None,
     clip: float | None,
     ceiling: float | None,
     missing: object,
@@ -136,19 +167,21 @@ def read_columns(
     shard: bool = False,
 ) -> Columns:
     """Validate everything but the frame itself."""
-    ways = {"prediction": prediction, "probability": probability, "loss": loss}
+    ways = {"prediction": prediction, "probability": probability, "losses": losses}
     chosen = [name for name, value in ways.items() if value is not None]
     if len(chosen) != 1:
         message = (
-            f"give exactly one of {argument('prediction')}, {argument('probability')} and {argument('loss')}, not "
+            f"give exactly one of {argument('prediction')}, {argument('probability')} and {argument('losses')}, not "
             f"{' and '.join(map(argument, chosen)) or 'none'}: the column of predicted labels, of probabilities, or of "
             "losses already computed"
         )
+        if not chosen and isinstance(loss, str) and loss not in LOSSES:
+            message = f"{given('loss', loss)} is the name of a loss; a column of losses is {given('losses', loss)}"
         raise InputError(message)
     if missing not in ("refuse", "drop"):
         message = f"{given('missing', missing)} is not known; use 'refuse' or 'drop'"
         raise InputError(message)
-    if ceiling is not None and loss is None:
+    if ceiling is not None and losses is None:
         message = (
             f"{argument('ceiling')} is for a column of losses; with {argument(chosen[0])} the loss knows its own, and "
             f"{argument('clip')} lowers it"
@@ -159,19 +192,17 @@ def read_columns(
         raise InputError(message)
     measure: Loss | None = None
     if prediction is not None:
-        measure = find_loss(ZERO_ONE if loss_name is None else loss_name, None, "loss_name")
+        measure = find_loss(ZERO_ONE if loss is None else loss, None)
     elif probability is not None:
-        measure = find_loss("brier" if loss_name is None else loss_name, None, "loss_name")
-    elif loss_name is not None and not isinstance(loss_name, str):
-        message = f"{given('loss_name', loss_name)} must be a name: the losses are in the column {loss!r} already"
+        measure = find_loss("brier" if loss is None else loss, None)
+    elif loss is not None and not isinstance(loss, str):
+        message = f"{given('loss', loss)} must be a name: the losses are in the column {losses!r} already"
         raise InputError(message)
     if measure is not None and (measure.rows is None) != (prediction is not None):
         wanted, what = (
             ("prediction", ", the column of predicted labels") if measure.rows is None else ("probability", "")
         )
-        message = (
-            f"{given('loss_name', measure.name)} does not go with {argument(chosen[0])}; pass {argument(wanted)}{what}"
-        )
+        message = f"{given('loss', measure.name)} does not go with {argument(chosen[0])}; pass {argument(wanted)}{what}"
         raise InputError(message)
     clipped = measure.clipped(clip) if measure is not None and clip is not None else measure
     groups = (group,) if isinstance(group, str) else _several("group", group)
@@ -184,13 +215,13 @@ def read_columns(
         prediction=None if prediction is None else _one("prediction", prediction),
         probability={} if probability is None else _probability(probability),
         by_place=not isinstance(probability, Mapping),
-        loss=None if loss is None else _one("loss", loss),
+        losses=None if losses is None else _one("losses", losses),
         weight=None if weight is None else _one("weight", weight),
         measure=clipped,
         clipped=clip is not None,
         built_in=measure is not None and LOSSES.get(measure.name) is measure,
         ceiling=clipped.ceiling if clipped is not None else read_ceiling(1.0 if ceiling is None else ceiling),
-        loss_name=measure.name if measure is not None else str(loss_name or loss),
+        loss_name=measure.name if measure is not None else str(loss or losses),
         missing=missing,
         all_groups=None if all_groups is None else _all("groups", all_groups),
         all_labels=None if all_labels is None else _all("labels", all_labels),

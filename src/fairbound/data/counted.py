@@ -21,7 +21,7 @@ from fairbound.wording.vocabulary import TWO_VALUED
 UNBOUNDED = (
     either(
         f"pass {argument('clip')} to from_predictions (or {argument('ceiling')} to from_losses)",
-        f"pass {argument('clip')} (or {argument('ceiling')} with {argument('loss')})",
+        f"pass {argument('clip')} (or {argument('ceiling')} with {argument('losses')})",
     )
     + f", or restrict Q with {given('support', 'observed')}"
 )
@@ -74,22 +74,20 @@ def count_cells(rows: Rows, ceiling: float, loss_name: str) -> Counted:
     return Counted(groups.names, labels.names, table, ceiling, size, loss_name, rows.excluded, weighted, predicted)
 
 
-def count_arrays(
+def read_rows(
     values: Floats | Categories,
     labels: Categories,
     sensitive_features: Any,
     sample_weight: Any,
-    ceiling: float,
-    loss_name: str,
     groups: Sequence[Hashable] | None = None,
-) -> Counted:
-    """Read the group and the weight of each row, and do the same."""
+) -> Rows:
+    """Read the group and the weight of each row."""
     group = encode_groups("sensitive_features", sensitive_features, groups)
     rows = len(values.codes) if isinstance(values, Categories) else len(values)
-    what = "y_pred" if isinstance(values, Categories) else "loss"
+    what = "y_pred" if isinstance(values, Categories) else "losses"
     same_length(**{what: rows, "y_true": len(labels.codes), "sensitive_features": len(group.codes)})
     weight = None if sample_weight is None else weights("sample_weight", sample_weight, rows)
-    return count_cells(Rows(values, labels, group, weight), ceiling, loss_name)
+    return Rows(values, labels, group, weight)
 
 
 def read_ceiling(value: object) -> float:
@@ -112,7 +110,7 @@ def check_losses(losses: Floats, top: float, loss_name: str) -> None:
     if loss_name in TWO_VALUED and not ((losses == 0) | (losses == top)).all():
         row = int(np.argmax((losses != 0) & (losses != top)))
         message = (
-            f"{given(f'loss[{row}]', losses[row])} is neither 0 nor {top:g}; choose another {argument('loss_name')} "
+            f"{given(f'losses[{row}]', losses[row])} is neither 0 nor {top:g}; choose another {argument('loss')} "
             f"than {loss_name!r}"
         )
         raise InputError(message)
@@ -120,7 +118,7 @@ def check_losses(losses: Floats, top: float, loss_name: str) -> None:
     if outside.any():
         row = int(np.argmax(outside))
         message = (
-            f"{given(f'loss[{row}]', losses[row])} is outside [0, {top:g}]; set {argument('ceiling')} to the largest "
+            f"{given(f'losses[{row}]', losses[row])} is outside [0, {top:g}]; set {argument('ceiling')} to the largest "
             "loss there can be"
         )
         raise InputError(message)
@@ -133,8 +131,8 @@ def check_table(counted: Counted) -> None:
     if top > nominal or (name in TWO_VALUED and top != nominal):
         which = "is 0 or 1" if name in TWO_VALUED else f"is at most {nominal:g}"
         message = (
-            f"{given('ceiling', top, 'g')} does not go with {given('loss_name', name)}, which {which}; choose another "
-            f"{argument('loss_name')}"
+            f"{given('ceiling', top, 'g')} does not go with {given('loss', name)}, which {which}; choose another "
+            f"{argument('loss')}"
         )
         raise InputError(message)
     used = table.weight > 0
@@ -144,9 +142,7 @@ def check_table(counted: Counted) -> None:
     between = used & ((table.low != table.high) | ((table.low != 0) & (table.low != top)))
     if name in TWO_VALUED and between.any():
         loss = table.mean_loss[between][0]
-        message = (
-            f"a loss is near {loss:g}, neither 0 nor {top:g}; choose another {argument('loss_name')} than {name!r}"
-        )
+        message = f"a loss is near {loss:g}, neither 0 nor {top:g}; choose another {argument('loss')} than {name!r}"
         raise InputError(message)
 
 

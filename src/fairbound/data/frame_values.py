@@ -101,7 +101,7 @@ def check_range(columns: Columns, name: str, least: float, most: float) -> None:
     """Refuse numbers that cannot be what the column is said to hold."""
     if name in columns.probability.values():
         low, high, cure = 0.0, 1.0, "pass probabilities"
-    elif name == columns.loss:
+    elif name == columns.losses:
         low, high, cure = 0.0, columns.ceiling, f"set {argument('ceiling')} to the largest loss there can be"
     else:
         low, high, cure = 0.0, math.inf, "weights count rows: they are finite and cannot be negative"

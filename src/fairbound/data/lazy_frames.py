@@ -83,8 +83,8 @@ def key_names(columns: Columns) -> list[str]:
 def choose(frame: Lazy, columns: Columns, others: dict[str, nw.Expr]) -> Lazy:
     """Return the label, the groups, the predicted label ``p`` or the ``loss``, and others, under names of our own."""
     keys = dict(zip(key_names(columns), map(nw.col, (columns.label, *columns.groups)), strict=True))
-    if columns.loss is not None:
-        values = {"loss": number(columns.loss)}
+    if columns.losses is not None:
+        values = {"loss": number(columns.losses)}
     elif columns.prediction is not None:
         values = {"p": _prediction(frame, columns, columns.prediction)}
     else:
@@ -181,7 +181,7 @@ def _distinct(frame: Lazy, name: str) -> Found:
 def _bins(chosen: Lazy, names: list[str], top: float, bins: int, cut: Cut | None) -> Lazy:
     """Return the query. Bin k holds losses from ``top (1 - (k/B)^2)`` to ``top (1 - ((k-1)/B)^2)``, as for arrays."""
     scale = top / bins**2
-    loss, k = nw.col("loss"), nw.col("k")
+    loss, k = nw.col("loss"), nw.col("k").cast(nw.Float64)
     above = loss - (top - scale * (k * k))
     binned = with_bin(chosen, top, bins).with_columns(above=above if cut is None else above * nw.col("w"))
     return (

@@ -24,7 +24,7 @@ def loss_columns(columns: Columns, named: Mapping[Any, str]) -> dict[str, nw.Exp
     if not columns.built_in:
         message = (
             f"the loss {columns.loss_name!r} is a Python function, which a lazy frame's engine cannot run; collect the "
-            f"frame first, or compute a column of losses and pass {argument('loss')}="
+            f"frame first, or compute a column of losses and pass {argument('losses')}="
         )
         raise InputError(message)
     label = nw.col(columns.label)

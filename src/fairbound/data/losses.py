@@ -113,20 +113,15 @@ CROSS_ENTROPY = Loss("cross_entropy", math.inf, "probabilities", _cross_entropy)
 LOSSES = {loss.name: loss for loss in (ZERO_ONE, BRIER, JSD, ABSOLUTE, CROSS_ENTROPY)}
 
 
-def find_loss(loss: object, clip: float | None, name: str = "loss") -> Loss:
-    """Return a loss by name or as given, clipped if asked for.
-
-    Messages call it ``loss``; to those who know arguments by other names, ``name`` is the argument it was given as.
-    """
+def find_loss(loss: object, clip: float | None) -> Loss:
+    """Return a loss by name or as given, clipped if asked for."""
     if isinstance(loss, str):
         if loss not in LOSSES:
             known = ", ".join(LOSSES)
-            which = either(given("loss", loss), given(name, loss))
-            message = f"{which} is not known; use one of {known}{either(', or a Loss of your own')}"
+            message = f"{given('loss', loss)} is not known; use one of {known}{either(', or a Loss of your own')}"
             raise InputError(message)
         loss = LOSSES[loss]
     if not isinstance(loss, Loss):
-        which = either(argument("loss"), argument(name))
-        message = f"{which} must be a name or a Loss, not {type(loss).__name__}"
+        message = f"{argument('loss')} must be a name or a Loss, not {type(loss).__name__}"
         raise InputError(message)
     return loss if clip is None else loss.clipped(clip)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.data.cells import Categories, check_mass, check_names, encode_labels, numbers
+from fairbound.data.cells import Categories, check_mass, check_names, encode_labels, number, numbers
 from fairbound.data.columns import Missing, ProbabilityColumns, read_columns
-from fairbound.data.counted import Counted, check_finite, check_table, count_arrays, read_ceiling
+from fairbound.data.counted import Counted, Rows, check_finite, check_table, count_cells, read_ceiling, read_rows
 from fairbound.data.estimators import model_values
 from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.losses import Loss, find_loss
@@ -21,8 +21,10 @@ from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.data.predicted import Predicted, check_predicted, find_positive, given_rates
 from fairbound.data.predictions import predicted_labels, probabilities
 from fairbound.data.provenance import UNTOLD, Provenance, check_text
+from fairbound.data.rows_seen import check_unseen
+from fairbound.data.strata import ByStratum, Cuts, Strata, finer, fold, read_strata, split
 from fairbound.data.tally import Tally, check_tally, tally_of_counts
-from fairbound.errors import InputError, argument, given
+from fairbound.errors import InputError, argument, either, given
 from fairbound.wording.notebook import html_paragraph, html_table
 from fairbound.wording.overview import cell_rows
 from fairbound.wording.vocabulary import SELECTED, TWO_VALUED, wording
@@ -55,10 +57,12 @@ class Population:
         Whether the rows had weights.
     predicted
         How the model's predicted labels divide the cells; None if only losses or probabilities were given.
-    positive
+    pos_label
         The label whose selections take the place of losses, see :meth:`selecting`; None for losses.
     provenance
         What the rows are about, for people: see :meth:`described`.
+    strata
+        The same by strata inside the cells, if there are any: for ``shift="stratified"``.
     """
 
     groups: tuple[Hashable, ...]
@@ -71,8 +75,9 @@ class Population:
     excluded_rows: int = 0
     weighted: bool = False
     predicted: Predicted | None = None
-    positive: Hashable | None = None
+    pos_label: Hashable | None = None
     provenance: Provenance = UNTOLD
+    strata: Strata | None = None
 
     @property
     def mass(self) -> Floats:
@@ -101,6 +106,19 @@ class Population:
         return (self.base_rates * self.mean).sum(axis=1)
 
     @property
+    def by_strata(self) -> Population:
+        """The population of which no more is known than the means of its strata: what stratified shifting is about."""
+        if isinstance(self.knowledge, ByStratum):
+            return self
+        if self.strata is None:
+            message = (
+                f"{given('shift', 'stratified')} needs strata; name the columns that they are made of with "
+                f"{argument('strata')}" + either(" of from_frame, from_predictions or from_losses", "")
+            )
+            raise InputError(message)
+        return replace(self, knowledge=self.strata.losses)
+
+    @property
     def two_valued(self) -> bool:
         """Whether the loss is known to be 0 or the ceiling, or may be taken to be: of a mean that is the worst."""
         return self.loss_name in TWO_VALUED or isinstance(self.knowledge, MeanOnly)
@@ -113,7 +131,7 @@ class Population:
     def __repr__(self) -> str:
         size = f"{len(self.groups)} groups x {len(self.labels)} labels"
         source = "from moments" if self.rows is None else f"{self.rows} rows"
-        what = f"ceiling={self.ceiling:g}" if self.positive is None else f"positive={self.positive!r}"
+        what = f"ceiling={self.ceiling:g}" if self.pos_label is None else f"pos_label={self.pos_label!r}"
         return f"Population({size}, {source}, {wording(self).column}={self.loss:.6f}, {what})"
 
     def _repr_html_(self) -> str:
@@ -154,14 +172,15 @@ class Population:
         >>> from fairbound import Population
         >>> population = Population.from_predictions([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("aabb"))
         >>> population.selecting()
-        Population(2 groups x 2 labels, 4 rows, selection rate=0.750000, positive=1)
+        Population(2 groups x 2 labels, 4 rows, selection rate=0.750000, pos_label=1)
         >>> population.selecting().group_means.tolist()
         [0.5, 1.0]
         """
         predicted, place = find_positive(self.predicted, self.labels, pos_label)
         known = predicted.selection(place)
-        name, positive = SELECTED, predicted.labels[place]
-        return replace(self, knowledge=known, ceiling=1.0, loss_name=name, positive=positive)
+        name, chosen = SELECTED, predicted.labels[place]
+        strata = None if self.strata is None else self.strata.selecting(place)
+        return replace(self, knowledge=known, ceiling=1.0, loss_name=name, pos_label=chosen, strata=strata)
 
     def described(
         self,
@@ -252,21 +271,23 @@ class Population:
     @classmethod
     def from_losses(
         cls,
-        loss: Any,
+        losses: Any,
         y_true: Any,
         *,
         sensitive_features: Any,
         ceiling: float = 1.0,
         sample_weight: Any = None,
-        loss_name: str = "loss",
+        loss: str = "loss",
         groups: Sequence[Hashable] | None = None,
         labels: Sequence[Hashable] | None = None,
+        strata: Any = None,
+        cuts: Cuts | None = None,
     ) -> Population:
         """Build a population from the loss of each row.
 
         Parameters
         ----------
-        loss
+        losses
             The model's loss on each held-out row.
         y_true
             The true label of each row.
@@ -277,10 +298,14 @@ class Population:
             shifting with observed support, can be certified).
         sample_weight
             Weights of the rows.
-        loss_name
+        loss
             What to call the loss. "zero_one" and "selected" say that there is nothing between 0 and the ceiling.
         groups, labels
             All groups and labels there are, in the order wanted, if some may be absent from the rows.
+        strata, cuts
+            For ``shift="stratified"``: the column, or the columns (a table or a dict), that divide cells into strata,
+            such as age and region. Of a column of numbers ``cuts`` gives, by the column's name, cut points
+            (``{"age": [25, 45]}``) or a number of quantiles (``{"age": 4}``).
 
         Examples
         --------
@@ -288,15 +313,16 @@ class Population:
         >>> Population.from_losses([0.1, 0.2, 0.4, 0.9], [0, 1, 0, 1], sensitive_features=["a", "a", "b", "b"])
         Population(2 groups x 2 labels, 4 rows, mean loss=0.400000, ceiling=1)
         """
-        losses = numbers("loss", loss)
-        if losses.ndim != 1:
-            message = f"{argument('loss')} must have one entry per row, but its shape is {losses.shape}"
+        values = numbers("losses", losses)
+        if values.ndim != 1:
+            message = f"{argument('losses')} must have one entry per row, but its shape is {values.shape}"
             raise InputError(message)
         top = read_ceiling(ceiling)
-        counted = count_arrays(
-            losses, encode_labels("y_true", y_true, labels), sensitive_features, sample_weight, top, loss_name, groups
-        )
-        return cls._of(counted, "refuse", some_absent=(groups is not None, labels is not None))
+        label = encode_labels("y_true", y_true, labels)
+        rows = read_rows(values, label, sensitive_features, sample_weight, groups)
+        counted = count_cells(rows, top, loss)
+        population = cls._of(counted, "refuse", some_absent=(groups is not None, labels is not None))
+        return population._with_strata(rows, counted, strata, cuts)
 
     @classmethod
     def from_predictions(
@@ -311,6 +337,8 @@ class Population:
         groups: Sequence[Hashable] | None = None,
         labels: Sequence[Hashable] | None = None,
         unknown_predictions: str = "refuse",
+        strata: Any = None,
+        cuts: Cuts | None = None,
     ) -> Population:
         """Build a population from true labels and predictions.
 
@@ -334,6 +362,10 @@ class Population:
         unknown_predictions
             What to do with predictions that are no true label, such as "Yes" where labels are "yes" and "no": "refuse",
             or "allow" if the model may predict what no row has.
+        strata, cuts
+            For ``shift="stratified"``: the column, or the columns (a table or a dict), that divide cells into strata,
+            such as age and region. Of a column of numbers ``cuts`` gives, by the column's name, cut points
+            (``{"age": [25, 45]}``) or a number of quantiles (``{"age": 4}``).
 
         Examples
         --------
@@ -349,8 +381,10 @@ class Population:
         else:
             values = chosen.rows(probabilities(y_pred, label.names, len(label.codes)), label.codes)
             check_finite(values, chosen.name)
-        counted = count_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name, groups)
-        return cls._of(counted, unknown_predictions, some_absent=(groups is not None, labels is not None))
+        rows = read_rows(values, label, sensitive_features, sample_weight, groups)
+        counted = count_cells(rows, chosen.ceiling, chosen.name)
+        population = cls._of(counted, unknown_predictions, some_absent=(groups is not None, labels is not None))
+        return population._with_strata(rows, counted, strata, cuts)
 
     @classmethod
     def from_estimator(
@@ -390,10 +424,11 @@ class Population:
         Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         chosen = find_loss(loss, clip)
+        check_unseen(estimator, X)
         label = encode_labels("y", y)
         values = model_values(estimator, X, label, chosen)
         return cls._of(
-            count_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name),
+            count_cells(read_rows(values, label, sensitive_features, sample_weight), chosen.ceiling, chosen.name),
             unknown_predictions,
         )
 
@@ -406,15 +441,17 @@ class Population:
         group: str | Sequence[str],
         prediction: str | None = None,
         probability: ProbabilityColumns | None = None,
-        loss: str | None = None,
+        losses: str | None = None,
         weight: str | None = None,
-        loss_name: str | Loss | None = None,
+        loss: str | Loss | None = None,
         clip: float | None = None,
         ceiling: float | None = None,
         missing: Missing = "refuse",
         groups: Sequence[Hashable] | None = None,
         labels: Sequence[Hashable] | None = None,
         unknown_predictions: str = "refuse",
+        strata: str | Sequence[str] | None = None,
+        cuts: Cuts | None = None,
     ) -> Population:
         """Build a population from a data frame of pandas, Polars, PyArrow, DuckDB or any library that narwhals knows.
 
@@ -431,19 +468,19 @@ class Population:
             The column of true labels.
         group
             The column of groups; several columns give intersectional groups (tuples).
-        prediction, probability, loss
+        prediction, probability, losses
             Exactly one of them. ``prediction``: the column of predicted labels. ``probability``: the column of the
             second label's probability (in sorted order), a list with a column per label, or a dict from labels to
-            columns, which with two labels may name one of them. ``loss``: a column of losses already computed.
+            columns, which with two labels may name one of them. ``losses``: a column of losses already computed.
         weight
             The column of row weights.
-        loss_name
+        loss
             With ``probability`` the loss to take: "brier" (if nothing is said), "jsd", "absolute", "cross_entropy", or
-            a :class:`~fairbound.Loss` (in memory only). With ``loss`` what to call it; else the column's name.
+            a :class:`~fairbound.Loss` (in memory only). With ``losses`` what to call them; else the column's name.
         clip
             Cut the loss of probabilities off here; this is its ceiling.
         ceiling
-            The largest loss there can be in the column ``loss``; 1 if nothing is said.
+            The largest loss there can be in the column ``losses``; 1 if nothing is said.
         missing
             What to do with rows that lack a value (null or NaN) in a column that is used: "refuse", or "drop" to leave
             them out. ``excluded_rows`` and the assumptions of certificates tell how many those were.
@@ -452,6 +489,10 @@ class Population:
         unknown_predictions
             What to do with predictions that are no true label, such as "Yes" where labels are "yes" and "no": "refuse",
             or "allow" if the model may predict what no row has.
+        strata, cuts
+            For ``shift="stratified"``: the column, or the columns, that divide cells into strata,
+            such as age and region. Of a column of numbers ``cuts`` gives, by the column's name, cut points
+            (``{"age": [25, 45]}``) or a number of quantiles (``{"age": 4}``).
 
         Examples
         --------
@@ -461,33 +502,32 @@ class Population:
         >>> Population.from_frame(frame, label="income", group="sex", prediction="predicted")
         Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
-        from fairbound.data.frames import count_frame  # noqa: PLC0415 (narwhals is imported only where it is used)
+        from fairbound.data.frames import count_frame, count_frame_strata  # noqa: PLC0415 (narwhals is imported only where it is used)
 
         columns = read_columns(
             label=label,
             group=group,
             prediction=prediction,
             probability=probability,
-            loss=loss,
+            losses=losses,
             weight=weight,
-            loss_name=loss_name,
+            loss=loss,
             clip=clip,
             ceiling=ceiling,
             missing=missing,
             all_groups=groups,
             all_labels=labels,
         )
-        return replace(
-            cls._of(
-                count_frame(frame, columns),
-                unknown_predictions,
-                some_absent=(groups is not None, labels is not None),
-            ),
-            provenance=Provenance(columns=columns.roles),
-        )
+        names = (strata,) if isinstance(strata, str) else tuple(strata or ())
+        counted, fine = count_frame_strata(frame, columns, names) if names else (count_frame(frame, columns), None)
+        population = cls._of(counted, unknown_predictions, some_absent=(groups is not None, labels is not None))
+        known = None if fine is None else fold(fine, counted.groups, cuts, names)
+        return replace(population, provenance=Provenance(columns=columns.roles), strata=known)
 
     @classmethod
-    def from_tally(cls, tally: Tally, *, unknown_predictions: str = "refuse") -> Population:
+    def from_tally(
+        cls, tally: Tally, *, unknown_predictions: str = "refuse", strata: int = 0, cuts: Cuts | None = None
+    ) -> Population:
         """Build a population from counts that were made elsewhere, perhaps in many places (see :class:`Tally`).
 
         With ``confidence`` all rows of all parts are taken to be independent draws from one and the same P.
@@ -498,6 +538,9 @@ class Population:
             A tally, or the sum of many.
         unknown_predictions
             As for :meth:`from_predictions`.
+        strata, cuts
+            For ``shift="stratified"``: how many of the last columns of the tally's groups are those of strata: these
+            are added up to groups of the others; and ``cuts``, as for :meth:`from_frame`, by their numbers from 0.
 
         Examples
         --------
@@ -508,11 +551,19 @@ class Population:
         Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         check_tally(tally)
-        return cls._of(
-            tally.counted(),
+        places = range(int(number("strata", strata, 0, 100, "it is a number of columns")))
+        whole = tally.joined(len(places)) if places else tally
+        counted = whole.counted()
+        population = cls._of(
+            counted,
             unknown_predictions,
-            some_absent=(tally.plan.groups is not None, tally.plan.labels is not None),
+            some_absent=(whole.plan.groups is not None, whole.plan.labels is not None),
         )
+        if not places:
+            return population
+        fine = tally.counted()
+        pairs = replace(fine, groups=tuple(split(fine.groups, len(places))))
+        return replace(population, strata=fold(pairs, counted.groups, cuts, places))
 
     @classmethod
     def from_counts(
@@ -567,6 +618,14 @@ class Population:
             predicted=counted.predicted,
         )
 
+    def _with_strata(self, rows: Rows, counted: Counted, strata: Any, cuts: Cuts | None) -> Population:
+        """Return the population with the strata of the rows that it was made of."""
+        if strata is None:
+            return self
+        parts = read_strata(strata, len(rows.labels.codes))
+        fine = count_cells(finer(rows, list(parts.values())), counted.ceiling, counted.loss_name)
+        return replace(self, strata=fold(fine, counted.groups, cuts, tuple(parts)))
+
     def describe(self, shift: str) -> str:
         """Say in a sentence what is used of the losses."""
         means = "Of the losses only the mean of each cell matters under sensitive shifting."
@@ -576,7 +635,7 @@ class Population:
 def condensed(population: Population, most: int) -> Population:
     """Return the population with at most about so many bins of losses in all: what is proved of it holds for both."""
     known = population.knowledge
-    if not isinstance(known, LossTable) or np.count_nonzero(known.weight) <= most:
+    if not isinstance(known, LossTable) or isinstance(known, ByStratum) or np.count_nonzero(known.weight) <= most:
         return population
     cells = max(1, int(np.count_nonzero(population.weight)))
     return replace(population, knowledge=known.condensed(max(2, most // cells)))

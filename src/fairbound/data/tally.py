@@ -15,6 +15,7 @@ from fairbound.data.loss_summary import LossTable, bins_for, pack
 from fairbound.data.losses import ZERO_ONE, Loss
 from fairbound.data.predicted import Predicted
 from fairbound.data.predictions import aligned
+from fairbound.data.strata import split
 from fairbound.data.tally_cells import UNIT_BITS, Bins, Cells, Entry, Key, added, rows_of
 from fairbound.data.tally_document import digest_of, read_tally, write, written_cells, written_plan
 from fairbound.data.tally_plan import Part, Plan, check_kinds, check_parts, check_plans, check_same, unknown
@@ -80,9 +81,9 @@ class Tally:
         group: str | Sequence[str],
         prediction: str | None = None,
         probability: ProbabilityColumns | None = None,
-        loss: str | None = None,
+        losses: str | None = None,
         weight: str | None = None,
-        loss_name: str | Loss | None = None,
+        loss: str | Loss | None = None,
         clip: float | None = None,
         ceiling: float | None = None,
         missing: Missing = "refuse",
@@ -95,7 +96,7 @@ class Tally:
 
         Parameters
         ----------
-        frame, label, group, prediction, probability, loss, weight, loss_name, clip, ceiling, missing
+        frame, label, group, prediction, probability, losses, weight, loss, clip, ceiling, missing
             As for :meth:`Population.from_frame`. Losses need a ceiling: it fixes the edges of their bins.
         groups, labels
             All groups and labels there are, here or elsewhere. If they are not named, they are those that are found in
@@ -113,7 +114,7 @@ class Tally:
         >>> import pandas
         >>> from fairbound import Tally
         >>> frame = pandas.DataFrame({"sex": list("fff"), "y": [0, 1, 1], "cost": [0.1, 0.5, 0.25]})
-        >>> Tally.count(frame, label="y", group="sex", loss="cost", groups=["f", "m"], name="a site with one group")
+        >>> Tally.count(frame, label="y", group="sex", losses="cost", groups=["f", "m"], name="a site with one group")
         Tally(3 rows in 1 part, cost)
         """
         from fairbound.data.tally_rows import bins_of, count_frame_cells  # noqa: PLC0415 (narwhals, only where it is used)
@@ -123,9 +124,9 @@ class Tally:
             group=group,
             prediction=prediction,
             probability=probability,
-            loss=loss,
+            losses=losses,
             weight=weight,
-            loss_name=loss_name,
+            loss=loss,
             clip=clip,
             ceiling=ceiling,
             missing=missing,
@@ -206,6 +207,14 @@ class Tally:
             for place, declared in enumerate((self.plan.groups, self.plan.labels))
         )
         return groups, labels
+
+    def joined(self, columns: int) -> Tally:
+        """Return the tally whose groups lack their last columns: what they held is added up."""
+        own: dict[Hashable, Hashable] = {}
+        for name in dict.fromkeys(group for group, _ in self.cells):
+            ((own[name], _),) = split([name], columns)
+        cells = added({(own[group], label): held} for (group, label), held in self.cells.items())
+        return replace(self, plan=replace(self.plan, groups=None), cells=cells)
 
     def counted(self) -> Counted:
         """Return what a population is made of."""

@@ -22,7 +22,7 @@ def _compute(bench: Bench) -> dict[str, Table]:
     train, test = Mixture.draw(rows, 2 * chosen.seed), Mixture.draw(rows, 2 * chosen.seed + 1)
     network = train_elu(train.x, train.sign, chosen.seed, steps=500 if chosen.quick else 1500, decay=WEIGHT_DECAY)
     loss = np.minimum(network.loss(test.x, test.sign), 1.0)
-    population = Population.from_losses(loss, test.sign, sensitive_features=test.group, loss_name="jsd")
+    population = Population.from_losses(loss, test.sign, sensitive_features=test.group, loss="jsd")
     radii = chosen.radii[:-1]
     curve = certify_curve(population, radii)
     proved, seen = network.smoothness(), sampled_smoothness(network)

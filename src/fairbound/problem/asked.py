@@ -7,7 +7,8 @@ function's signature. The defaults are those of :func:`fairbound.problem.validat
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, TypedDict, TypeVar, get_type_hints
 
@@ -62,7 +63,10 @@ NAMES = tuple(get_type_hints(Asked))
 
 
 def asks(keywords: type, **defaults: object) -> Callable[[Function], Function]:
-    """Let a function's signature show what its ``**asked`` stands for; ``defaults`` are those of its own."""
+    """Let a function's signature show what its ``**asked`` stands for; ``defaults`` are those of its own.
+
+    Called without a parameter that it needs, it says which keyword was misspelt instead, if one was.
+    """
     types = get_type_hints(keywords)
 
     def showing(function: Function) -> Function:
@@ -73,19 +77,33 @@ def asks(keywords: type, **defaults: object) -> Callable[[Function], Function]:
             for p in signature(validate).parameters.values()
             if p.name in types
         ]
-        function.__signature__ = plain.replace(parameters=[*own, *further])  # type: ignore[attr-defined]  # inspect's
-        return function
+        needed = [p.name for p in own if p.default is Parameter.empty]
+
+        @wraps(function)
+        def called(*args: object, **keywords: object) -> object:
+            if any(name not in keywords for name in needed[len(args) :]):
+                refuse_unknown(called, keywords)
+            return function(*args, **keywords)
+
+        called.__signature__ = plain.replace(parameters=[*own, *further])  # type: ignore[attr-defined]  # inspect's
+        return called  # type: ignore[return-value]  # it takes what the function takes
 
     return showing
 
 
 def completed(function: Callable[..., object], asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return all keywords of a question, by the defaults of the function that was called; refuse those it lacks."""
+    refuse_unknown(function, asked)
     known = signature(function).parameters
-    for name in asked:
+    return {name: asked.get(name, known[name].default) for name in NAMES if name in known}
+
+
+def refuse_unknown(function: Callable[..., object], names: Iterable[str]) -> None:
+    """Raise if a function has no parameter of one of these names; the nearest one is named."""
+    known = signature(function).parameters
+    for name in names:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             cure = f"did you mean {close[0]}?" if close else f"its parameters are {', '.join(known)}"
             message = f"{function.__name__} has no parameter {name!r}; {cure}"
             raise InputError(message)
-    return {name: asked.get(name, known[name].default) for name in NAMES if name in known}

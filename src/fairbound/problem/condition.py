@@ -61,9 +61,8 @@ class Condition:
             "any base rates",
         )
 
-    def covered(self, distance: str) -> str:
-        """The assumption, as a sentence; ``distance`` is how the one from the data is measured."""
-        ball = f"whose {distance} from the data's distribution P is at most rho"
+    def covered(self, ball: str) -> str:
+        """The assumption, as a sentence; ``ball`` says that Q is near the data."""
         every = "The statement covers every distribution Q"
         return self._say(
             f"{every} in which all groups have the same base rates and {ball}.",

@@ -1,32 +1,37 @@
 """The ways to measure how far Q is from the data: their words, their formulas, and nothing of any search.
 
-Besides the Hellinger distance, which has an engine of its own, three f-divergences
+Besides the Hellinger distance, which has an engine of its own, some f-divergences
 
     D_f(Q || P) = sum p f(q / p) + f'(inf) · (mass of Q outside P's support)
 
 are known. What a bound needs of them is the conjugate of ``lam f``, written as ``g(z) - offset · lam`` with ``g >= 0``
-(docs/theory.md, "The inequality"). This is the one place that knows the words for all four.
+(docs/theory.md, "The inequality"). Trimming is one whose radius stands in f: of ``t <= 1 / (1 - rho)`` or not. This is
+the one place that knows words and formulas of all of them; a new one is a value here, its cone, and its rule for the
+worst case.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.arithmetic.rounding import margin, raised
+from fairbound.arithmetic.rounding import LEEWAY, margin, raised
 from fairbound.errors import InputError, given
 
-DivergenceName = Literal["hellinger", "total_variation", "kl", "chi_squared"]
+DivergenceName = Literal["hellinger", "total_variation", "kl", "chi_squared", "trimming"]
 
 #: Exponents beyond this only say that the multipliers prove nothing.
 LARGEST_EXPONENT = 600.0
 
 #: Of divergences without a largest value: larger than any that data have.
 LARGEST_RADIUS = 1e9
+
+#: No more than this can be trimmed: of nothing that is left there is no distribution.
+MOST_TRIMMED = 0.999999
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,10 @@ class Divergence:
         ``f'(inf)``: what a unit of Q's mass outside P's support costs.
     conjugate_offset
         The conjugate of ``lam f`` is nowhere below ``-conjugate_offset · lam``.
+    formula
+        How pages write it down.
+    as_far
+        Factor and power by which Hellinger distances become radii that are about as far.
     """
 
     name: DivergenceName
@@ -52,6 +61,8 @@ class Divergence:
     most: float
     slope_at_infinity: float
     conjugate_offset: float
+    formula: str
+    as_far: tuple[float, int] = (1.0, 1)
 
     @property
     def meaning(self) -> str:
@@ -64,6 +75,46 @@ class Divergence:
     def escapes(self) -> bool:
         """Whether Q may put mass where P has none."""
         return math.isfinite(self.slope_at_infinity)
+
+    @property
+    def jumps(self) -> bool:
+        """Whether the worst density ratio has few values: g' is a step, and no law with a variance is the worst one."""
+        return False
+
+    @property
+    def ball(self) -> str:
+        """Say which distributions are in the ball, to follow "every distribution Q"."""
+        return f"whose {self.words} from the data's distribution P is at most rho"
+
+    def radius(self, rho: Floats) -> Floats:
+        """Return what ``D_f`` is at most: the leeway is what rounded distributions may miss the ball by."""
+        return rho + LEEWAY * (1.0 + rho)
+
+    def largest_ratio(self, rho: Floats) -> Floats:
+        """Return a limit of ``q / p`` that stands in f itself, rounded up: as a factor of the conjugate."""
+        return np.ones_like(rho)
+
+    def measure(self, p: Floats, q: Floats, stray: Floats | float = 0.0, axis: Any = None) -> Floats:
+        """Return ``D_f(Q || P)``, as floats have it; ``stray`` is more mass outside of P's support."""
+        some = p > 0
+        inner = np.where(some, p * self.cost(q / np.where(some, p, 1.0)), 0.0).sum(axis=axis)
+        outside = np.where(some, 0.0, q).sum(axis=axis) + stray
+        return np.asarray(inner + self._beyond(outside))
+
+    def _beyond(self, outside: Floats) -> Floats:
+        """Return what mass outside of P's support costs."""
+        return self.slope_at_infinity * outside if self.escapes else np.where(outside > 0, np.inf, 0.0)
+
+    def price(self, p: Floats, r: Floats) -> Floats:
+        """Return ``a_s`` (N, S): the group shares that bring ``k_s r_y`` nearest to p are proportional to exp(-a_s).
+
+        ``r`` (N, C) are label shares; p (S, C) is 1 where it is 0.
+        """
+        raise self._without_formula
+
+    def least_affinity(self, rho: float) -> float:
+        """Return an affinity that every Q within the radius reaches (docs/theory.md, "Between the distances")."""
+        return max(0.0, 1.0 - rho**2)
 
     @property
     def _without_formula(self) -> TypeError:
@@ -83,7 +134,10 @@ class Divergence:
         raise self._without_formula
 
     def conjugate(self, z: Floats, lam: Floats) -> Floats:
-        """Return ``g(z)``, an upper bound of it: ``z`` is one already, and rounding cannot lower it."""
+        """Return ``g(z)``, an upper bound of it: ``z`` is one already, and rounding cannot lower it.
+
+        It is to be multiplied by :meth:`largest_ratio`.
+        """
         raise self._without_formula
 
 
@@ -93,6 +147,15 @@ class TotalVariation(Divergence):
     As P and Q have the same total mass, ``f(t) = max(t - 1, 0)`` gives the same as ``|t - 1| / 2``, and a simpler
     conjugate: ``max(z, 0)`` for ``z <= lam``.
     """
+
+    @property
+    def jumps(self) -> bool:
+        """Cells that shrink lose their smallest losses."""
+        return True
+
+    def least_affinity(self, rho: float) -> float:
+        """Return ``1 - rho``."""
+        return max(0.0, 1.0 - rho)
 
     def cost(self, ratio: Floats) -> Floats:
         """Return ``max(t - 1, 0)``."""
@@ -133,6 +196,16 @@ class KullbackLeibler(Divergence):
         grown = raised(lam * np.exp(np.minimum(exponent, LARGEST_EXPONENT)), 16)
         return np.where(exponent < LARGEST_EXPONENT, grown, np.inf)
 
+    def price(self, p: Floats, r: Floats) -> Floats:
+        """Return ``sum_y r_y log(r_y / p_sy)``."""
+        share = np.where(r > 0, r, 1.0)[:, None]
+        parts = np.where((r > 0)[:, None], r[:, None] * (np.log(share) - np.log(p)), 0.0)
+        return np.asarray(parts.sum(axis=2))
+
+    def least_affinity(self, rho: float) -> float:
+        """Return ``exp(-rho / 2)``."""
+        return math.exp(-rho / 2)
+
 
 class ChiSquared(Divergence):
     """``sum (q - p)^2 / p``: ``f(t) = (t - 1)^2``."""
@@ -155,14 +228,104 @@ class ChiSquared(Divergence):
         above = np.maximum(above + margin(np.abs(z) + 2.0 * lam, 2), 0.0)
         return raised(np.square(above) / (4.0 * lam), 6)
 
+    def price(self, p: Floats, r: Floats) -> Floats:
+        """Return ``log sum_y r_y^2 / p_sy``."""
+        return np.log(np.where((r > 0)[:, None], np.square(r)[:, None] / p, 0.0).sum(axis=2))
 
-HELLINGER = Divergence("hellinger", "Hellinger distance", 1.0, 1.0, math.nan)
-TOTAL_VARIATION = TotalVariation("total_variation", "total variation distance", 1.0, 1.0, 0.0)
-KULLBACK_LEIBLER = KullbackLeibler("kl", "Kullback-Leibler divergence", LARGEST_RADIUS, math.inf, 1.0)
-CHI_SQUARED = ChiSquared("chi_squared", "chi-squared divergence", LARGEST_RADIUS, math.inf, 1.0)
+    def least_affinity(self, rho: float) -> float:
+        """Return ``1 / sqrt(1 + rho)``."""
+        return 1.0 / math.sqrt(1.0 + rho)
+
+
+class Trimming(Divergence):
+    """``1 - 1 / max(q / p)``: what has to be taken away of P so that Q is left.
+
+    The ball of radius rho holds every Q with ``q <= p / (1 - rho)``: f is 0 up to that ratio, and infinite beyond. The
+    conjugate is ``max(z, 0)`` times the ratio, whatever lam is, and the radius of the inequality is 0.
+    """
+
+    @property
+    def meaning(self) -> str:
+        """Say what a radius is."""
+        return f"it is the share of P that may be taken away, between 0 (none) and {self.most:g}"
+
+    @property
+    def jumps(self) -> bool:
+        """The ratio is the largest one, or 0."""
+        return True
+
+    @property
+    def ball(self) -> str:
+        """Say what is taken away."""
+        return "that is left when a share of at most rho of the data's distribution P is taken away (trimming)"
+
+    def radius(self, rho: Floats) -> Floats:
+        """Return 0: the radius stands in f."""
+        return np.zeros_like(rho)
+
+    def largest_ratio(self, rho: Floats) -> Floats:
+        """Return ``1 / (1 - rho)``, with the leeway."""
+        return raised((1.0 + LEEWAY) / (1.0 - rho), 4)
+
+    def measure(self, p: Floats, q: Floats, stray: Floats | float = 0.0, axis: Any = None) -> Floats:
+        """Return ``1 - 1 / max(q / p)``."""
+        some = p > 0
+        largest = np.where(some, q / np.where(some, p, 1.0), 0.0).max(axis=axis)
+        outside = np.where(some, 0.0, q).sum(axis=axis) + stray
+        return np.asarray(1.0 - 1.0 / np.maximum(largest, 1.0) + self._beyond(outside))
+
+    def swing(self, ratio: Floats) -> Floats:
+        """Return ``t``: a relative error of the largest ratio is one of ``1 / t``, which is at most 1."""
+        return ratio
+
+    def conjugate(self, z: Floats, lam: Floats) -> Floats:
+        """Return ``max(z, 0)``."""
+        return np.maximum(z, 0.0)
+
+    def price(self, p: Floats, r: Floats) -> Floats:
+        """Return ``max_y log(r_y / p_sy)``."""
+        return np.log(np.where((r > 0)[:, None], r[:, None] / p, 0.0).max(axis=2))
+
+    def least_affinity(self, rho: float) -> float:
+        """Return ``sqrt(1 - rho)``."""
+        return math.sqrt(max(0.0, 1.0 - rho))
+
+
+HELLINGER = Divergence(
+    "hellinger",
+    "Hellinger distance",
+    1.0,
+    1.0,
+    math.nan,
+    "the root of 1 - ∑ √(p q), from 0 for equal distributions to 1 for those that have nothing in common",
+)
+TOTAL_VARIATION = TotalVariation(
+    "total_variation",
+    "total variation distance",
+    1.0,
+    1.0,
+    0.0,
+    "half of ∑ |q - p|: the share of all cases that has to be moved",
+)
+KULLBACK_LEIBLER = KullbackLeibler(
+    "kl", "Kullback-Leibler divergence", LARGEST_RADIUS, math.inf, 1.0, "∑ q log(q / p), in nats", (4.0, 2)
+)
+CHI_SQUARED = ChiSquared(
+    "chi_squared", "chi-squared divergence", LARGEST_RADIUS, math.inf, 1.0, "∑ (q - p)² / p", (8.0, 2)
+)
+TRIMMING = Trimming(
+    "trimming",
+    "trimmed share",
+    MOST_TRIMMED,
+    math.inf,
+    0.0,
+    "1 - 1 / max (q / p): the share of P that has to be taken away so that Q is left",
+)
 
 #: All of them, by name.
-DIVERGENCES: dict[str, Divergence] = {d.name: d for d in (HELLINGER, TOTAL_VARIATION, KULLBACK_LEIBLER, CHI_SQUARED)}
+DIVERGENCES: dict[str, Divergence] = {
+    d.name: d for d in (HELLINGER, TOTAL_VARIATION, KULLBACK_LEIBLER, CHI_SQUARED, TRIMMING)
+}
 
 
 def find_divergence(name: object) -> Divergence:
@@ -172,12 +335,3 @@ def find_divergence(name: object) -> Divergence:
         message = f"{given('divergence', name)} is not known; use one of {words}"
         raise InputError(message)
     return DIVERGENCES[name]
-
-
-def affinity_at(divergence: Divergence, rho: float) -> float:
-    """Return an affinity that every Q within the radius reaches (docs/theory.md, "Between the distances")."""
-    if divergence is HELLINGER:
-        return max(0.0, 1.0 - rho**2)
-    if divergence is TOTAL_VARIATION:
-        return max(0.0, 1.0 - rho)
-    return math.exp(-rho / 2) if divergence is KULLBACK_LEIBLER else 1.0 / math.sqrt(1.0 + rho)

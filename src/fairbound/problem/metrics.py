@@ -14,7 +14,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.population import Population
-from fairbound.errors import InputError, argument, given, listed
+from fairbound.errors import InputError, argument, given, listed, suggestion
 from fairbound.problem.objective import Objective
 from fairbound.wording.names import short_name
 from fairbound.wording.vocabulary import Wording, wording
@@ -53,7 +53,8 @@ class Metric:
     by_label
         Whether it looks at the rows of a true label.
     one_group
-        Whether a group may be chosen; otherwise all groups (or pairs of groups) count.
+        Whether a group may be chosen; otherwise all groups (or pairs of groups) count. A ratio of a chosen group is its
+        own mean, divided by the largest of any other group: its impact ratio.
     lower
         Whether it is bounded from below.
     objectives
@@ -70,6 +71,11 @@ class Metric:
     objectives: Objectives
     title_of_one: str = ""
 
+    @property
+    def compares(self) -> bool:
+        """Whether it compares two groups."""
+        return self.lower or not self.one_group
+
 
 def _each(shape: tuple[int, int], group: int | None, _: int | None) -> list[Objective]:
     return [Objective(s) for s in range(shape[0]) if group in {None, s}]
@@ -83,8 +89,9 @@ def _pairs(shape: tuple[int, int], _: int | None, __: int | None) -> list[Object
     return [Objective(a, b) for a, b in permutations(range(shape[0]), 2)]
 
 
-def _ratios(shape: tuple[int, int], _: int | None, __: int | None) -> list[Objective]:
-    return [Objective(a, b, ratio=True) for a, b in permutations(range(shape[0]), 2)]
+def _ratios(shape: tuple[int, int], group: int | None, _: int | None) -> list[Objective]:
+    """Divide by the rate of each other group: that is the group's impact ratio."""
+    return [Objective(a, b, ratio=True) for a, b in permutations(range(shape[0]), 2) if group in {None, b}]
 
 
 def _inside(shape: tuple[int, int], _: int | None, label: int | None) -> list[Objective]:
@@ -164,9 +171,10 @@ METRICS: dict[str, Metric] = {
             "the smallest ratio of two groups' selection rates, for which the four-fifths rule asks at least 80 %",
             True,
             False,
-            False,
+            True,
             True,
             _ratios,
+            "impact ratio of {group}",
         ),
         Metric(
             "true_positive_rate_difference",
@@ -227,8 +235,8 @@ def metric_wording(population: Population, metric: str, group: Hashable | None) 
     found = METRICS[metric]
     title = found.title if group is None else found.title_of_one or found.title
     words = title = title.format(mean=base.mean_words, group=short_name(group))
-    if population.positive is not None:
-        words += f" (predicting '{short_name(population.positive)}')"  # sentences go on behind it
+    if population.pos_label is not None:
+        words += f" (predicting '{short_name(population.pos_label)}')"  # sentences go on behind it
     unit = "percent" if METRICS[metric].lower else base.unit  # a ratio is a share of something, whatever it is one of
     if unit == "percent" and metric.endswith("_difference"):
         unit = "points"
@@ -267,10 +275,12 @@ def metric_sentence(population: Population, metric: str, group: Hashable | None)
     """Say what a metric is, in the user's names."""
     found = METRICS.get(metric)
     words = repr(metric) if found is None else found.words.format(mean=wording(population).mean_words)
-    if found is not None and not found.one_group and f"the {found.title}" not in found.words:
+    if found is not None and found.compares and group is not None:
+        words = "the impact ratio of a group, its selection rate divided by the largest of any other group, at most 1"
+    elif found is not None and found.compares and f"the {found.title}" not in found.words:
         words = f"the {found.title}, {words}"
     chosen = f" {group!r}" if group is not None else ""
-    positive = f"; positive is a prediction of {population.positive!r}" if population.positive is not None else ""
+    positive = f"; what counts is a prediction of {population.pos_label!r}" if population.pos_label is not None else ""
     lower = ", from below," if found is not None and found.lower else ""
     words = words.replace("of a group", f"of the group{chosen}") if chosen else words
     return f"What is bounded{lower} is {words}{positive}."
@@ -280,20 +290,20 @@ def metric_sentence(population: Population, metric: str, group: Hashable | None)
 class Chosen:
     """A metric, chosen for a population: what it looks at, and the objectives to bound.
 
-    ``group`` and ``positive`` are the names that were chosen, None where there was nothing to choose.
+    ``group`` and ``pos_label`` are the names that were chosen, None where there was nothing to choose.
     """
 
     metric: Metric
     population: Population
     objectives: tuple[Objective, ...]
     group: Hashable | None
-    positive: Hashable | None
+    pos_label: Hashable | None
 
 
 def choose(population: Population, metric: object, group: Hashable | None, pos_label: Hashable | None) -> Chosen:
     """Find the metric of that name and what it needs; the one validator of this module."""
     if not isinstance(metric, str) or metric not in METRICS:
-        message = f"{given('metric', metric)} is not known; use 'loss', {', '.join(map(repr, METRICS))}"
+        message = f"{given('metric', metric)} is not known; {suggestion(metric, ('loss', *METRICS), repr)}"
         raise InputError(message)
     found = METRICS[metric]
     number: int | None = None
@@ -313,19 +323,19 @@ def choose(population: Population, metric: object, group: Hashable | None, pos_l
         )
         raise InputError(message)
     looked_at = population.selecting(pos_label) if found.selection else population
-    positive = looked_at.positive if found.selection else None
+    chosen = looked_at.pos_label if found.selection else None
     label: int | None = None
     if found.by_label:
-        if positive not in population.labels:
+        if chosen not in population.labels:
             names = listed([repr(name) for name in population.labels])
             message = (
-                f"{given('pos_label', positive)} is no true label, and {metric} looks at its rows; use one of {names}"
+                f"{given('pos_label', chosen)} is no true label, and {metric} looks at its rows; use one of {names}"
             )
             raise InputError(message)
-        label = population.labels.index(positive)
+        label = population.labels.index(chosen)
     objectives = tuple(found.objectives(population.weight.shape, number, label))
     _check_rows(population, metric, objectives)
-    return Chosen(found, looked_at, objectives, group, positive)
+    return Chosen(found, looked_at, objectives, group, chosen)
 
 
 def _check_rows(population: Population, metric: str, objectives: tuple[Objective, ...]) -> None:

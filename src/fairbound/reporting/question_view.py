@@ -11,13 +11,14 @@ import numpy as np
 from markupsafe import Markup
 
 from fairbound.certificate.certificate import Certificate
+from fairbound.certificate.prices import Prices
 from fairbound.problem.divergences import DIVERGENCES
 from fairbound.problem.metrics import METRICS
 from fairbound.reporting.figures import ARROW, CurveScale, Frame, curve_picture, finite_top, scale_picture
 from fairbound.reporting.markup import svg
 from fairbound.reporting.reach import reach_text
 from fairbound.reporting.report_data import Findings
-from fairbound.reporting.worst_case import FIRST_CELLS, WorstCases
+from fairbound.reporting.worst_case import FIRST_CELLS, MOST_CELLS, WorstCases
 from fairbound.wording.amounts import Amounts
 from fairbound.wording.confidence import with_probability
 from fairbound.wording.digits import Digits, gap_up, radius_down
@@ -31,6 +32,10 @@ FEW_RADII = 12
 
 #: The pictures: a class and a size for wide windows, and for narrow ones.
 SIZES = (("broad", (860, 400)), ("narrow", (380, 320)))
+
+
+#: So many strata of the worst case are told.
+MOST_STRATA = 10
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ class QuestionView:
     def meaning(self) -> str:
         """What the metric is, for those who do not know its name; nothing for losses, which say it themselves."""
         found = METRICS.get(self.asked.metric)
-        if found is None or found.one_group or found.title in found.words:
+        if found is None or not found.compares or self.asked.group is not None or found.title in found.words:
             return ""
         return found.words.format(mean=self.values.mean_words)
 
@@ -136,9 +141,13 @@ class QuestionView:
 
     @property
     def chosen(self) -> int:
-        """Which radius is shown first: that at which a threshold is kept least or broken most, else the middle one."""
+        """Which radius is shown first: that at which a threshold is kept least or broken most, else a middle one.
+
+        Of radii at which the bound says nothing there is none, unless it is so at all of them.
+        """
         if self.findings.threshold is None:
-            return len(self.certificates) // 2
+            told = [index for index, c in enumerate(self.certificates) if not c.trivial]
+            return told[len(told) // 2] if told else 0
         worst = (min if self.asked.lower else max)(self.certificates, key=lambda c: c.bound)
         return self.certificates.index(worst)
 
@@ -171,6 +180,21 @@ class QuestionView:
         rows = self.worst.rows(self.chosen)
         return rows[:FIRST_CELLS], rows[FIRST_CELLS:]
 
+    @property
+    def prices(self) -> Prices:
+        """What errors cost at the radius that is shown first."""
+        return self.certificates[self.chosen].prices
+
+    @property
+    def priced(self) -> str:
+        """That radius."""
+        return radius_down(self.certificates[self.chosen].rho)
+
+    @property
+    def price_rows(self) -> list[list[str]]:
+        """The rows of that table, as many as of the worst case."""
+        return self.prices.rows[:MOST_CELLS]
+
     @cached_property
     def radii(self) -> list[dict[str, Any]]:
         """What is shown of each radius, as texts."""
@@ -186,12 +210,23 @@ class QuestionView:
             "gap": gap_up(c.gap),
             "exact": repr(c.bound),
             "found": repr(c.attained),
+            "leads": c.leading,
         }
 
     @property
     def now(self) -> dict[str, Any]:
         """What is shown of the radius that is shown first."""
         return self.radii[self.chosen]
+
+    @property
+    def strata(self) -> list[str]:
+        """Which strata grow most at that radius, in words; none but under stratified shifting."""
+        return [one.told for one in self.certificates[self.chosen].strata[:MOST_STRATA] if one.change > 5e-5]
+
+    @property
+    def strata_rho(self) -> str:
+        """The radius that this is about."""
+        return radius_down(self.certificates[self.chosen].rho)
 
     @cached_property
     def scale(self) -> CurveScale:
@@ -207,7 +242,7 @@ class QuestionView:
         """What the page's script has to know."""
         moving = [
             {
-                **{key: shown[key] for key in ("rho", "bound", "attained", "grows", "gap", "exact", "found")},
+                **{key: shown[key] for key in ("rho", "bound", "attained", "grows", "gap", "exact", "found", "leads")},
                 "x": round(self.scale.across(c.rho), 5),
                 "y": round(self.scale.upward(c.bound), 5),
                 "cells": self.worst.changing(index),

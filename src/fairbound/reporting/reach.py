@@ -25,8 +25,7 @@ def grown_share(divergence: Divergence, share: float, rho: float) -> float:
     low, high = share, 1.0
     for _ in range(STEPS):
         middle = (low + high) / 2
-        ratios = np.array([middle / share, (1 - middle) / (1 - share)])
-        near = float(divergence.cost(ratios) @ np.array([share, 1 - share])) <= rho
+        near = divergence.measure(np.array([share, 1 - share]), np.array([middle, 1 - middle])) <= rho
         low, high = (middle, high) if near else (low, middle)
     return low
 

@@ -12,9 +12,10 @@ from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.curve import CertificateCurve
 from fairbound.certificate.evidence import Evidence
 from fairbound.errors import InputError, given
+from fairbound.reporting.appendix import Appendix
 from fairbound.reporting.attachment import Attachment, attach
 from fairbound.reporting.checked import CheckView, refusals
-from fairbound.reporting.comparison import compared
+from fairbound.reporting.comparison import compared, named, unmatched
 from fairbound.reporting.data_view import DataView
 from fairbound.reporting.page import fill
 from fairbound.reporting.question_view import QuestionView, shared_sentences
@@ -72,6 +73,7 @@ def report(
     against: Source | None = None,
     title: str | None = None,
     excluded: Mapping[str, int] | None = None,
+    appendix: Appendix | None = None,
 ) -> Report:
     """Return a page of HTML about a certificate or a curve: one file that needs no network, to be shown to others.
 
@@ -89,6 +91,8 @@ def report(
         The page's title; by default the question that it answers.
     excluded
         How many rows were left out of the data, and why: a count for each reason.
+    appendix
+        A table of your own to stand on the page, such as that of a bias audit.
 
     Examples
     --------
@@ -99,7 +103,7 @@ def report(
     True
     """
     older = None if against is None else examine(against)
-    return render(examine(source), title, excluded, older=older)
+    return render(examine(source), title, excluded, older=older, appendix=appendix)
 
 
 def render(
@@ -109,18 +113,22 @@ def render(
     *,
     older: Examined | None = None,
     names: tuple[str, str] = NAMES,
+    appendix: Appendix | None = None,
 ) -> Report:
     """Return the page about a document that was examined, perhaps against an older one."""
     every = examined.questions
     questions = [QuestionView(one, examined.confidence, every[0] if one.number else None) for one in every]
     first, population = questions[0], examined.population
     common, own = shared_sentences(questions)
-    measures = {(q.asked.population.loss_name, q.asked.population.positive): q for q in reversed(questions)}
+    measures = {(q.asked.population.loss_name, q.asked.population.pos_label): q for q in reversed(questions)}
     told = population.provenance
-    named = " ".join(part for part in (told.model, told.model_version) if part)
+    model = " ".join(part for part in (told.model, told.model_version) if part)
+    names = names if older is None else named(older, examined, names)
     facts: dict[str, Any] = {
         "questions": questions,
         "comparisons": [] if older is None else compared(older, examined, names),
+        "names": names,
+        "only": ([], []) if older is None else unmatched(older, examined),
         "data": DataView(
             population,
             first.worst.order,
@@ -128,13 +136,14 @@ def render(
             _counts(excluded),
             _worded(one for one in examined.cautions if one.kind not in (*ABOUT_BOUNDS, *SHOWN_WITH_DATA)),
         ),
-        "about": [part for part in (named, told.data, (told.date or "")[:10]) if part],
+        "about": [part for part in (model, told.data, (told.date or "")[:10]) if part],
         "proved": examined.verification.valid,
         "refused": refusals(examined),
         "doubts": examined.doubts[:20],
         "careful": _worded(caution for caution in examined.cautions if caution.kind in ABOUT_BOUNDS),
         "common": common,
         "own": own,
+        "appendix": appendix,
         "page_data": [q.script_data for q in questions],
     }
     heading = title or _heading(questions, None if older is None else names)

@@ -218,7 +218,7 @@ def worst_losses(certificates: tuple[Certificate, ...]) -> list[Floats] | None:
     """
     first = certificates[0]
     known = first.population if first.surrogate is None else first.surrogate.population
-    if first.divergence == "total_variation":
+    if DIVERGENCES[first.divergence].jumps:
         known = without_variance(known)
     try:
         plain = problem_of(known, first.shift, first.support, first.empty_cells, first.group_skew, first.label_skew)

@@ -41,6 +41,12 @@ def describe_worst_case(certificate: Certificate) -> str:
     return text_table(*change_rows(certificate.population, certificate.witness.mass))
 
 
+def describe_prices(certificate: Certificate) -> list[str]:
+    """Return which cells' errors cost most, as a table with its title and what is to be known of it."""
+    prices = certificate.prices
+    return [prices.title, text_table(prices.head, prices.rows), *points([prices.meaning, *prices.remarks])]
+
+
 def _attained_lines(certificate: Certificate) -> list[str]:
     """Say what a distribution that was found attains and, if the data are a sample, how sure the bound is."""
     relation = "exceeds" if certificate.gap > certificate.tol else "is within"
@@ -58,8 +64,10 @@ def _attained_lines(certificate: Certificate) -> list[str]:
 
 def worst_case_title(certificate: Certificate) -> str:
     """Say what the worst case is one of."""
-    return "The worst case that was found" + (
-        "" if certificate.confidence is None else ", in the larger ball that allows for sampling error"
+    return (
+        "The worst case that was found"
+        + ("" if certificate.confidence is None else ", in the larger ball that allows for sampling error")
+        + (f", of {certificate.leading}" if certificate.leading else "")
     )
 
 
@@ -78,6 +86,8 @@ def show_certificate(certificate: Certificate) -> str:
             "",
             worst_case_title(certificate),
             describe_worst_case(certificate),
+            "",
+            *describe_prices(certificate),
             "",
             "What this rests on",
             *points(certificate.assumptions),

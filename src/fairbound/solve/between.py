@@ -30,10 +30,10 @@ def divergence_between(
     ----------
     first, second
         The populations. They need the same groups and labels, by name; the order may differ. ``first`` plays the
-        part of the data P, ``second`` that of Q: "kl" and "chi_squared" are not symmetric.
+        part of the data P, ``second`` that of Q: "kl", "chi_squared" and "trimming" are not symmetric.
     divergence
-        "hellinger", "total_variation", "kl" or "chi_squared", as in :func:`certify`. The last two are infinite if
-        ``second`` has rows in a cell in which ``first`` has none.
+        "hellinger", "total_variation", "kl", "chi_squared" or "trimming", as in :func:`certify`. The last three are
+        infinite if ``second`` has rows in a cell in which ``first`` has none.
     confidence
         None compares the masses as they are. A level such as 0.95 takes the rows of both for independent draws and
         returns an upper bound of the distance between what they were drawn from, which holds with at least that
@@ -122,10 +122,7 @@ def _matched(first: Population, second: Population) -> Floats:
 def _distance(divergence: Divergence, p: Floats, q: Floats) -> float:
     if divergence is HELLINGER:
         return math.sqrt(max(0.0, 0.5 * float(np.square(np.sqrt(p) - np.sqrt(q)).sum())))
-    some = p > 0
-    inner = float(np.where(some, p * divergence.cost(q / np.where(some, p, 1.0)), 0.0).sum())
-    stray = float(np.where(some, 0.0, q).sum())
-    return inner + (divergence.slope_at_infinity * stray if stray > 0 else 0.0)
+    return float(divergence.measure(p, q))
 
 
 def _check_population(name: str, population: object) -> None:

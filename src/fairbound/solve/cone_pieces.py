@@ -6,9 +6,9 @@ The bound of :func:`fairbound.solve.conjugate_bounds.moving_bound` is convex in 
     s.t.  G >= sum_i p_i e_ij - <omega, r^j>  for every vertex j,      e_ij >= g(l_i - eta_i(r^j)),
           eta_i(r^j) >= c_i - lam f'(inf),
 
-is a linear program for total variation, a second-order cone program for chi-squared, and has exponential cones for
-Kullback-Leibler. Clarabel solves it. Nothing here has to be trusted: the bound is evaluated from whatever multipliers
-come out. The program's own multipliers are the shares of a relaxed worst case in the piece: a good guess.
+is a linear program for total variation and trimming, a second-order cone program for chi-squared, and has exponential
+cones for Kullback-Leibler. Clarabel solves it. Nothing here has to be trusted: the bound is evaluated from whatever
+multipliers come out. The program's own multipliers are the shares of a relaxed worst case in the piece: a good guess.
 
 The mean over some cells, given them, is at most t if ``E_Q[l - t]`` over these cells is at most zero. With t as one
 more variable, which is taken off their losses, the same program finds the least t at which the bound is zero. How two
@@ -27,7 +27,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.data.atoms import Atoms
-from fairbound.problem.divergences import KULLBACK_LEIBLER, TOTAL_VARIATION, Divergence
+from fairbound.problem.divergences import KULLBACK_LEIBLER, TRIMMING, Divergence
 from fairbound.solve.conditioning import Given
 from fairbound.solve.conic_program import ConicProgram, Entry, alike
 from fairbound.solve.problem import Problem
@@ -42,6 +42,9 @@ DEEPEST = 100.0
 
 #: lam is at least this: less makes the conjugates steeper than floats can follow.
 SMALLEST_LAM = 1e-8
+
+#: What a unit of lam costs where it is free: more than the solver's accuracy, less than anybody looks at.
+FREE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class ConePieces:
         centre = vertices.mean(axis=0)
         program = ConicProgram()
         w = program.add_columns(0.0, groups.size * labels.size).reshape(groups.size, labels.size)
-        lam = program.add_columns(rho - self.divergence.conjugate_offset, 1)
+        lam = program.add_columns(self._steepness_cost(rho), 1)
         most = program.add_columns(1.0, 1)
         level = (np.broadcast_to(np.arange(groups.size)[:, None], w.shape), w, np.broadcast_to(centre, w.shape))
         shares, evenly = _support_rows(program, level, groups.size, None if groups.skew is None else groups.width)
@@ -135,7 +138,8 @@ class ConePieces:
         grown = program.add_columns(0.0, corners * len(probability)).reshape(corners, -1)
         each = np.arange(corners)
         rows = np.broadcast_to(each[:, None], grown.shape)
-        epigraph = [(rows, grown, np.broadcast_to(probability, grown.shape)), alike(each, most, -1.0)]
+        weight = probability * float(self.divergence.largest_ratio(np.array(rho)))
+        epigraph = [(rows, grown, np.broadcast_to(weight, grown.shape)), alike(each, most, -1.0)]
         omega = None
         if labels.limited and labels.size > 2 and corners > 1:
             omega = self._label_limit(program)
@@ -154,6 +158,14 @@ class ConePieces:
         pull = np.zeros(labels.size) if omega is None else x[omega] * scale
         found = x[w] * scale, centre, pull, float(x[lam[0]]) * scale, k, theta @ vertices
         return ConeMultipliers(*found, solved, np.nan if mean is None else float(x[mean[0]]) * scale)
+
+    def _steepness_cost(self, rho: float) -> float:
+        """Return what a unit of lam costs.
+
+        Trimming: lam says how far multipliers may lie below the ceilings, which keeps the program bounded where no Q is
+        in the ball. It would be free; a ball that is larger by a hair keeps it small.
+        """
+        return FREE if self.divergence is TRIMMING else rho - self.divergence.conjugate_offset
 
     def _mean(self, program: ConicProgram) -> Integers:
         """Add the mean that is bounded, in place of the cost so far; means far outside of what there is say enough."""
@@ -215,7 +227,7 @@ class ConePieces:
             program.add_rows(right.reshape(-1), *self._eta(3 * atom, cells, columns, corners, 1.0), *curved)
             return lambda solver: [solver.NonnegativeConeT(linear), *[solver.ExponentialConeT()] * count]
         eta = self._eta(atom, cells, columns, corners, -1.0)
-        if divergence is TOTAL_VARIATION:
+        if divergence.jumps:
             program.add_rows(-each, *eta, alike(atom, grown, -1.0))
             program.add_rows(np.zeros(count), alike(atom, grown, -1.0))
             linear = program.rows
@@ -229,10 +241,14 @@ class ConePieces:
         return lambda solver: [solver.NonnegativeConeT(linear), *[solver.SecondOrderConeT(3)] * count]
 
     def _cell_limits(self, program: ConicProgram, columns: _Columns, corners: _Corners) -> None:
-        """Keep ``eta_i(r^j) + lam >= c_i`` where Q may leave P's support; else only keep empty cells from falling."""
+        """Keep ``eta_i(r^j) + lam >= c_i`` where Q may leave P's support; else only keep empty cells from falling.
+
+        Of trimming this keeps the program bounded.
+        """
         problem = self.problem
         w, lam, _ = columns
-        if self.divergence.escapes:
+        limited = self.divergence.escapes or self.divergence is TRIMMING
+        if limited:
             group, label = np.nonzero(np.ones(w.shape))
             least = self._counted(corners[0], (group, label), problem.ceiling.reshape(-1) / problem.scale)
         else:
@@ -242,8 +258,8 @@ class ConePieces:
             return
         rows = np.arange(len(least)).reshape(-1, len(group))
         entries = self._eta(rows, (group, label), columns, corners, -1.0)
-        if self.divergence.escapes:
-            entries.append(alike(rows, lam, -self.divergence.slope_at_infinity))
+        if limited:
+            entries.append(alike(rows, lam, -1.0))
         program.add_rows(-least, *entries)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.arithmetic.rounding import LEEWAY, margin, raised
+from fairbound.arithmetic.rounding import margin, raised
 from fairbound.problem.divergences import Divergence
 from fairbound.solve.leaf_bounds import LEAST, MOST, PROBABILITY_ROUNDINGS
 from fairbound.solve.problem import Problem
@@ -22,7 +22,7 @@ def _certified(divergence: Divergence, rho: Floats, lam: Floats, level: Floats, 
 
     The offset o is that of the conjugate; the ball is the larger one that allows for rounding in worst cases.
     """
-    rho = rho + LEEWAY * (1.0 + rho)
+    rho = divergence.radius(rho)
     ball = lam * (rho - divergence.conjugate_offset)
     return level + ball + total + margin(np.abs(level) + lam * (rho + divergence.conjugate_offset) + np.abs(total), 12)
 
@@ -70,6 +70,7 @@ def moving_bound(
     excess = excess + margin(np.abs(loss) + np.abs(eta)[..., None], 1)
     with np.errstate(all="ignore"):
         grown = divergence.conjugate(excess, np.where(held, lam, 1.0)[:, None, None, None, None])
+        grown = grown * divergence.largest_ratio(rho)[:, None, None, None, None]
         terms = np.where(atoms.probability > 0, atoms.probability * grown, 0.0)
         total = raised(terms.sum(axis=(2, 3, 4)) + LEAST, atoms.probability.size + PROBABILITY_ROUNDINGS + 8)
         most = total.max(axis=1)
@@ -108,6 +109,7 @@ def single_bound(
     excess = atoms.loss - across + margin(np.abs(atoms.loss) + np.abs(across), 1)
     with np.errstate(all="ignore"):
         grown = divergence.conjugate(excess, np.where(held, lam, 1.0)[:, None, None, None])
+        grown = grown * divergence.largest_ratio(rho)[:, None, None, None]
         terms = np.where(atoms.probability > 0, atoms.probability * grown, 0.0)
         total = raised(terms.sum(axis=(1, 2, 3)) + LEAST, atoms.probability.size + PROBABILITY_ROUNDINGS + 8)
         bound = _certified(divergence, rho, lam, eta, total)

@@ -35,6 +35,10 @@ SMALLEST_EDGE = 2.0**-30
 #: that keep the gap open.
 PATIENCE = 10
 
+#: Where density ratios are limited shares that some Q has may lie apart, and it takes many halvings to find out where
+#: there is none.
+PATIENCE_BETWEEN = 25
+
 #: Of the pieces that keep a gap open those are cut whose bound lies in this upper part of it, and so many at most.
 UPPER, MOST_CUT = 0.5, 8
 
@@ -175,7 +179,9 @@ class Search:
         goal = max(goal, self.witness.loss)
         gap = float(pieces.bound.max()) - goal
         self.gaps[self.round] = gap
-        before = self.round - PATIENCE * (pieces.corners.shape[1] - 1)
+        divergence = self.statement.attaining.divergence
+        patience = PATIENCE_BETWEEN if divergence.jumps and not divergence.escapes else PATIENCE
+        before = self.round - patience * (pieces.corners.shape[1] - 1)
         if gap > 0.9 * min((old for when, old in self.gaps.items() if when <= before), default=np.inf):
             return False  # close to the nearest distribution multipliers grow beyond what a solver finds
         cuts = self._cuts(goal, budget)
@@ -196,8 +202,9 @@ class Search:
             return
         labels = one.problem.labels
         share, corners = labels.inside(pieces.guess[worst]), self._shares(pieces.corners[worst])
-        edge = labels.inside(corners[np.abs(corners - share).sum(axis=1).argmin()])  # the worst case is often a corner
-        for spot in (one.attaining.label_share(self.rho, share), edge, *self._possible_spot(worst)):
+        edges = labels.inside(corners[np.abs(corners - share).sum(axis=1).argsort()])
+        edges = edges[: 2 if one.attaining.divergence.jumps else 1]  # often a corner is worst; of kinks, next to one
+        for spot in (one.attaining.label_share(self.rho, share), *edges, *self._possible_spot(worst)):
             k = one.way_at(spot).shares(self.rho, spot, self._cap)
             if np.isfinite(k).all() and np.maximum(k, 0.0).any():
                 found = one.attaining.witness(self.rho, k, spot)

@@ -111,13 +111,17 @@ class Attaining:
         if self._fits(rho, k, r):
             return k, r
         rho = rho - RESERVE * max(0.0, rho - near.distance)
-        low, high = 0.0, 1.0  # high: the nearest distribution
-        mixed = near.group_mass, near.label_mass
+        goal = near.group_mass, near.label_mass
+        best = problem.groups.inside(best_groups(self.divergence, problem.mass, r[None], problem.groups))[0]
+        if self._fits(rho, best, r):  # with these label shares the divergence is convex in those of groups
+            goal = best, r
+        low, high = 0.0, 1.0
+        mixed = goal
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             tried = (
-                problem.groups.inside((1 - middle) * k + middle * near.group_mass),
-                problem.labels.inside((1 - middle) * r + middle * near.label_mass),
+                problem.groups.inside((1 - middle) * k + middle * goal[0]),
+                problem.labels.inside((1 - middle) * r + middle * goal[1]),
             )
             if self._fits(rho, *tried):
                 high, mixed = middle, tried

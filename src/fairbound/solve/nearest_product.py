@@ -1,11 +1,11 @@
 """The nearest distribution with equal base rates in a divergence other than Hellinger's.
 
-Products ``k_s r_y`` are not a convex set, and for these divergences no closed form is known. For fixed label shares
-the best group shares are (docs/theory.md, "How close is close enough"): with ``a_s = sum_y r_y log(r_y / p_sy)`` for
-Kullback-Leibler and ``a_s = log sum_y r_y^2 / p_sy`` for chi-squared they are proportional to ``exp(-a_s)``, cut off at
-the limits; for total variation each unit of a group's share goes where it adds least. What is left is a search over the
-label shares: on a grid for two labels, from many starts for more. The distance that is reported is that of the
-distribution found.
+Products ``k_s r_y`` are not a convex set, and for these divergences no closed form is known. For fixed label shares the
+best group shares are (docs/theory.md, "How close is close enough"): with ``a_s = sum_y r_y log(r_y / p_sy)`` for
+Kullback-Leibler, ``a_s = log sum_y r_y^2 / p_sy`` for chi-squared and ``a_s = max_y log(r_y / p_sy)`` for trimming they
+are proportional to ``exp(-a_s)``, cut off at the limits; for total variation each unit of a group's share goes where it
+adds least. What is left is a search over the label shares: on a grid for two labels, from many starts for more. The
+distance that is reported is that of the distribution found.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.arithmetic.rounding import UNIT
-from fairbound.problem.divergences import KULLBACK_LEIBLER, TOTAL_VARIATION, Divergence
+from fairbound.problem.divergences import TOTAL_VARIATION, Divergence
 from fairbound.solve.nearest import NearestFair, nearest_shares
 from fairbound.solve.shares import MarginalSet
 
@@ -42,11 +42,7 @@ MOST_PAIRED = 6
 
 def product_divergence(divergence: Divergence, mass: Floats, k: Floats, r: Floats) -> Floats:
     """Return the divergence of products of shares (N, S), (N, C) from cell masses (S, C), as floats have it."""
-    q = k[:, :, None] * r[:, None]
-    some = mass > 0
-    inner = np.where(some, mass * divergence.cost(q / np.where(some, mass, 1.0)), 0.0).sum(axis=(1, 2))
-    stray = np.where(some, 0.0, q).sum(axis=(1, 2))
-    return inner + (divergence.slope_at_infinity * stray if divergence.escapes else np.where(stray > 0, np.inf, 0.0))
+    return divergence.measure(mass, k[:, :, None] * r[:, None], axis=(1, 2))
 
 
 def best_groups(divergence: Divergence, mass: Floats, r: Floats, groups: MarginalSet) -> Floats:
@@ -75,12 +71,7 @@ def best_groups(divergence: Divergence, mass: Floats, r: Floats, groups: Margina
 def _weighed(divergence: Divergence, mass: Floats, r: Floats, low: Floats, width: float) -> Floats:
     """Return shares proportional to ``exp(-a_s)``, between ``low`` and ``low + width``."""
     some, used = mass > 0, (r > 0)[:, None]
-    safe, share = np.where(some, mass, 1.0), np.where(r > 0, r, 1.0)[:, None]
-    if divergence is KULLBACK_LEIBLER:
-        parts = np.where(used, r[:, None] * (np.log(share) - np.log(safe)), 0.0)
-        price = parts.sum(axis=2)
-    else:
-        price = np.log(np.where(used, np.square(r)[:, None] / safe, 0.0).sum(axis=2))
+    price = divergence.price(np.where(some, mass, 1.0), r)
     price = np.where((used & ~some).any(axis=2), np.inf, price)
     price = price - np.where(np.isfinite(price), price, np.inf).min(axis=1, keepdims=True)
     weight = np.exp(-np.where(np.isnan(price), 0.0, price))  # without any possible group all are alike

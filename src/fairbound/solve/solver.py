@@ -10,7 +10,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.population import Population, without_variance
 from fairbound.problem.condition import Condition
-from fairbound.problem.divergences import HELLINGER, TOTAL_VARIATION, Divergence
+from fairbound.problem.divergences import HELLINGER, Divergence
 from fairbound.problem.objective import Objective
 from fairbound.problem.question import Question
 from fairbound.sampling.region import Surrogate
@@ -130,7 +130,7 @@ class Solver:
     def compared(self) -> Compared:
         """The objective in numbers."""
         known = self.question.population if self.surrogate is None else self.surrogate.population
-        if self.question.divergence is TOTAL_VARIATION:
+        if self.question.divergence.jumps:
             known = without_variance(known)
         objective = self.question.objective or Objective(0)
         rates = allowed_rates(self.problem, self.question.condition)
@@ -181,7 +181,7 @@ def pose(question: Question) -> Solver:
             else oriented_surrogate(question.region, population, objective, question.confidence, question.shift)
         )
     known = population if surrogate is None else surrogate.population
-    if divergence is TOTAL_VARIATION:
+    if divergence.jumps:
         known = without_variance(known)
     limits = question.group_skew, question.label_skew, question.group_limits, question.label_limits
     problem = problem_of(known, question.shift, question.support, question.empty_cells, *limits)

@@ -6,6 +6,7 @@ For fixed cell masses ``m`` the question is convex and small (docs/theory.md, "W
 
 and one number, the steepness ``s``, tells all: Kullback-Leibler tilts the losses of a cell by ``exp(s l)``,
 chi-squared by ``max(0, s l - nu_i)``; total variation moves the smallest losses to the largest, one after the other.
+Trimming needs none: each cell keeps its largest losses.
 Nothing here has to be trusted: the distribution is measured afterwards with rounding against it.
 """
 
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.problem.divergences import CHI_SQUARED, KULLBACK_LEIBLER, TOTAL_VARIATION, Divergence
+from fairbound.problem.divergences import CHI_SQUARED, KULLBACK_LEIBLER, TOTAL_VARIATION, TRIMMING, Divergence
 from fairbound.solve.problem import Problem
 
 #: How often the interval of the steepness is halved.
@@ -78,15 +79,7 @@ class Inside:
 
 def measure(divergence: Divergence, ground: Ground, atoms: Floats, unseen: Floats) -> Floats:
     """Return ``D_f(Q || P)``, as floats have it; leading axes of ``atoms`` and ``unseen`` are kept."""
-    some = ground.probability > 0
-    ratio = atoms / np.where(some, ground.probability, 1.0)
-    inner = np.where(some, ground.probability * divergence.cost(ratio), 0.0).sum(axis=(-3, -2, -1))
-    stray = np.where(some, 0.0, atoms).sum(axis=(-3, -2, -1)) + unseen.sum(axis=(-2, -1))
-    return (
-        inner + np.where(stray > 0, divergence.slope_at_infinity * stray, 0.0)
-        if divergence.escapes
-        else np.where(stray > 0, np.inf, inner)
-    )
+    return divergence.measure(ground.probability, atoms, unseen.sum(axis=(-2, -1)), axis=(-3, -2, -1))
 
 
 def keep_inside(ground: Ground, mass: Floats) -> tuple[Floats, Floats]:
@@ -103,13 +96,17 @@ def single_multipliers(divergence: Divergence, ground: Ground, rho: float) -> tu
     Very small balls ask for a lam beyond all measure, which rounding makes useless: some smaller ones are offered too.
     """
     whole = ground.joined
-    steepness = worst_inside(divergence, whole, np.ones((1, 1)), rho).steepness
+    found = worst_inside(divergence, whole, np.ones((1, 1)), rho)
+    steepness = found.steepness
     top = float(whole.top.max())
     scale = top or 1.0
     least = 1e-9 * scale / (1.0 + rho)
     if divergence is TOTAL_VARIATION:
         lam = np.array([max(1.0 / steepness, least)])
         return top - lam, lam
+    if divergence is TRIMMING:  # the smallest loss that is left: the value at risk, whatever lam is
+        held = found.atoms.reshape(-1) > 0
+        return np.array([whole.loss.reshape(-1)[held].min()]), np.array([scale])
     flattest = np.geomspace(1e2, 1e7, 11) * scale
     unit = 1.0 if divergence is KULLBACK_LEIBLER else 0.5
     lam = np.array([max(unit / max(steepness, unit / flattest[-1]), least)])
@@ -128,6 +125,8 @@ def worst_inside(divergence: Divergence, ground: Ground, mass: Floats, rho: floa
     """Return the worst Q with these cell masses in the ball; the ball must hold the one that keeps P inside."""
     if divergence is TOTAL_VARIATION:
         return _moved(ground, mass, rho)
+    if divergence is TRIMMING:
+        return _filled(ground, mass, rho)
     tilt = {KULLBACK_LEIBLER: _tilted, CHI_SQUARED: _cut_off}[divergence](ground, mass)
     return _steepest(divergence, ground, mass, rho, tilt)
 
@@ -186,6 +185,16 @@ def _cut_off(ground: Ground, mass: Floats) -> Callable[[float], Floats]:
         return raw * (mass / np.where(total > 0, total, 1.0))[..., None]
 
     return tilt
+
+
+def _filled(ground: Ground, mass: Floats, rho: float) -> Inside:
+    """Trimming: every cell keeps its largest losses, as much of them as the ratio allows."""
+    order = np.argsort(np.where(ground.probability > 0, -ground.loss, np.inf), axis=2, kind="stable")
+    most = np.take_along_axis(ground.probability, order, 2) / (1.0 - rho)
+    before = np.cumsum(most, axis=2) - most
+    atoms = np.zeros_like(most)
+    np.put_along_axis(atoms, order, np.clip(mass[..., None] - before, 0.0, most), 2)
+    return Inside(atoms, keep_inside(ground, mass)[1], np.inf)
 
 
 def _moved(ground: Ground, mass: Floats, rho: float) -> Inside:

@@ -7,7 +7,7 @@ if it holds for all numbers of the balls.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
 
@@ -16,19 +16,37 @@ from flint import arb, fmpq
 #: Bits of the ball arithmetic.
 PRECISION = 160
 
+ZERO, ONE = arb(0), arb(1)
+
 
 class RefusedError(Exception):
     """A check failed; the message says why."""
 
 
+def require(holds: bool, why: str) -> None:
+    """Refuse what does not hold; a comparison of balls that cannot be told does not."""
+    if not holds:
+        raise RefusedError(why)
+
+
 def largest(values: Iterable[arb]) -> arb:
     """Return the largest of some balls."""
-    return reduce(lambda most, value: most.max(value), values)
+    return reduce(arb.max, values)
 
 
 def total(values: Iterable[arb]) -> arb:
     """Return the sum of some balls."""
-    return sum(values, arb(0))
+    return sum(values, ZERO)
+
+
+def dot(first: Iterable[arb], second: Iterable[arb]) -> arb:
+    """Return the product of two lists."""
+    return total(a * b for a, b in zip(first, second, strict=True))
+
+
+def balls(values: Sequence[float]) -> list[arb]:
+    """Return numbers of a document as balls."""
+    return [arb(v) for v in values]
 
 
 def exact(value: float) -> fmpq:

@@ -1,21 +1,20 @@
 """What a document says: its one description, from which the reader, the writer and the JSON schema are made.
 
-Standard library only. A document answers questions about one population: of each, at each radius, for each statement
+A document answers questions about one population: of each, at each radius, for each statement
 that its metric is made of, a bound with its proof and, where one was found, a worst case. What the entries mean stands
 in docs/specification.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Literal
 
-from fairbound.verify.strict import Name, Within
+from fairbound.verify.strict import LARGEST_NUMBER, Name, Shape, Within
 
 FORMAT: Literal["fairbound-certificate"] = "fairbound-certificate"
 VERSION: Literal["2.0.0"] = "2.0.0"
 
-LARGEST_NUMBER = 1e100
 LARGEST_RADIUS = 1e9
 
 Number = Annotated[float, Within(-LARGEST_NUMBER, LARGEST_NUMBER)]
@@ -25,8 +24,8 @@ Radius = Annotated[float, Within(0, LARGEST_RADIUS)]
 Count = Annotated[int, Within(0, 2**53)]
 Seed = Annotated[int, Within(0, 2**64)]
 Text = Annotated[str, Within(0, 10_000)]
-LossName = Annotated[str, Within(0, 200)]
 Hash = Annotated[str, Within(64, 64)]
+LossName = Annotated[str, Within(0, 200)]
 
 #: Limits are scaled, so that their coefficients are of ordinary size.
 Coefficient = Annotated[float, Within(-2, 2)]
@@ -34,10 +33,24 @@ Coefficient = Annotated[float, Within(-2, 2)]
 #: A loss, or a bin of losses: lower end, upper end, weight, and the share of the upper end that keeps the mean.
 Bin = Annotated[list[Amount], Within(4, 4)]
 
+#: Of a stratum of a cell: its weight, and its mean loss.
+Stratum = Annotated[list[Amount], Within(2, 2)]
+
 #: How a piece is cut: two of its corners, and where between them the new corner lies (0 the first, 1 the second).
 Split = Annotated[list[Amount], Within(3, 3)]
 
-Divergence = Literal["hellinger", "total_variation", "kl", "chi_squared"]
+#: What has an entry for each group and label; and lists for each group, label, searched share, share of the other side,
+#: and row of the limits on groups and on labels. The letters are those of reading.py.
+Table = Annotated[list[list[Number]], Shape("sc")]
+Amounts = Annotated[list[list[Amount]], Shape("sc")]
+OfGroups = Annotated[list[Number], Shape("s")]
+OfLabels = Annotated[list[Number], Shape("c")]
+Searched = Annotated[list[Number], Shape("x")]
+OfOthers = Annotated[list[Number], Shape("o")]
+OfGroupRows = Annotated[list[Number], Shape("g")]
+OfLabelRows = Annotated[list[Number], Shape("l")]
+
+Divergence = Literal["hellinger", "total_variation", "kl", "chi_squared", "trimming"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +58,7 @@ class Losses:
     """All losses of the cells, in bins; ``rows`` is the largest number of rows that went into one of them."""
 
     kind: Literal["losses"]
-    cells: list[list[list[Bin]]]
+    cells: Annotated[list[list[list[Bin]]], Shape("sc")]
     rows: Amount
 
 
@@ -54,7 +67,7 @@ class Mean:
     """The mean loss of the cells."""
 
     kind: Literal["mean"]
-    mean: list[list[Amount]]
+    mean: Amounts
 
 
 @dataclass(frozen=True)
@@ -62,11 +75,20 @@ class MeanVariance:
     """Mean and variance of the loss in the cells."""
 
     kind: Literal["mean_variance"]
-    mean: list[list[Amount]]
-    variance: list[list[Amount]]
+    mean: Amounts
+    variance: Amounts
 
 
-Knowledge = Losses | Mean | MeanVariance
+@dataclass(frozen=True)
+class Strata:
+    """Weight and mean loss of each stratum of the cells: they have all an entry for each name."""
+
+    kind: Literal["strata"]
+    names: list[Name]
+    cells: Annotated[list[list[list[Stratum]]], Shape("sc")]
+
+
+Knowledge = Losses | Mean | MeanVariance | Strata
 
 
 @dataclass(frozen=True)
@@ -74,7 +96,7 @@ class Measure:
     """A value that every row has, such as its loss or whether it is selected, and what is known of it."""
 
     loss: LossName
-    positive: Name | None
+    pos_label: Name | None
     ceiling: Amount | None
     knowledge: Knowledge
 
@@ -88,7 +110,7 @@ class Population:
     rows: Amount | None
     excluded_rows: Count
     weighted: bool
-    weight: list[list[Amount]]
+    weight: Amounts
     measures: list[Measure]
 
 
@@ -104,7 +126,7 @@ class File:
 class Column:
     """A column, and what it was read as."""
 
-    role: Literal["group", "label", "prediction", "probability", "loss", "weight"]
+    role: Literal["group", "label", "prediction", "probability", "losses", "weight"]
     name: Text
 
 
@@ -142,7 +164,7 @@ class Limits:
     """Limits on shares: how much two of them may differ, and that the product with each row is at most so much."""
 
     skew: Share | None
-    rows: list[list[Coefficient]]
+    rows: Annotated[list[list[Coefficient]], Shape("mn")]
     most: list[Coefficient]
 
 
@@ -175,10 +197,10 @@ class Sampling:
 
     region: Text
     affinity: Share
-    weight: list[list[Amount]]
+    weight: Amounts
     knowledge: Knowledge
     losses: list[Amount] | None
-    counts: list[list[list[Count]]] | None
+    counts: Annotated[list[list[list[Count]]], Shape("scn")] | None
     seed: Seed | None
 
 
@@ -196,13 +218,13 @@ class Tilted:
     """Multipliers of a piece, form T: they move with the searched shares, affinely."""
 
     form: Literal["T"]
-    w: list[list[Number]]
-    centre: list[Number]
-    gamma: list[Number]
-    omega: list[Number]
+    w: Table
+    centre: Searched
+    gamma: Searched
+    omega: Searched
     lam: Amount
-    group_mu: list[Number]
-    label_mu: list[Number]
+    group_mu: OfGroupRows
+    label_mu: OfLabelRows
     relaxed: Literal["none", "plus", "minus", "both"]
 
 
@@ -214,34 +236,34 @@ class Fractional:
     """
 
     form: Literal["F"]
-    zeta: list[list[Number]]
-    base: list[Number] | None
-    offset: list[Number] | None
-    slope: list[list[Number]] | None
-    centre: list[Number]
-    omega: list[Number]
+    zeta: Table
+    base: Searched | None
+    offset: OfOthers | None
+    slope: Table | None
+    centre: Searched
+    omega: Annotated[list[Number], Shape("w")]
     lam: Amount
-    nu: list[Number] | None
-    group_mu: list[Number]
-    label_mu: list[Number]
+    nu: OfGroups | None
+    group_mu: OfGroupRows
+    label_mu: OfLabelRows
 
 
 @dataclass(frozen=True)
 class Shared:
     """Multipliers for all pairs of groups at once: of groups that do not count, that are added, that are subtracted."""
 
-    zeta: list[list[Number]]
-    plus: list[list[Number]]
-    minus: list[list[Number]]
-    slope: list[list[Number]] | None
-    plus_slope: list[list[Number]] | None
-    minus_slope: list[list[Number]] | None
-    centre: list[Number]
-    omega: list[Number]
+    zeta: Table
+    plus: Table
+    minus: Table
+    slope: Table | None
+    plus_slope: Table | None
+    minus_slope: Table | None
+    centre: Searched
+    omega: OfLabels
     lam: Amount
-    nu: list[Number] | None
-    group_mu: list[Number]
-    label_mu: list[Number]
+    nu: OfGroups | None
+    group_mu: OfGroupRows
+    label_mu: OfLabelRows
 
 
 @dataclass(frozen=True)
@@ -263,7 +285,7 @@ class Proof:
     """
 
     axis: Literal["label", "group", "part"]
-    floors: list[Share]
+    floors: Annotated[list[Share], Shape("x")]
     splits: list[Split | None]
     leaves: list[Leaf]
 
@@ -272,11 +294,11 @@ class Proof:
 class Witness:
     """A distribution: its shares, its masses of cells if these are no products, and what it is like inside of them."""
 
-    group_mass: list[Amount]
-    label_mass: list[Amount]
-    mass: list[list[Amount]] | None
-    unseen: list[list[Amount]]
-    reweighting: list[list[list[Amount]]]
+    group_mass: Annotated[list[Amount], Shape("s")]
+    label_mass: Annotated[list[Amount], Shape("c")]
+    mass: Amounts | None
+    unseen: Amounts
+    reweighting: Annotated[list[list[list[Amount]]], Shape("sc")]
 
 
 @dataclass(frozen=True)
@@ -316,7 +338,7 @@ class Question:
 
     measure: Count
     metric: Metric
-    shift: Literal["general", "sensitive"]
+    shift: Literal["general", "stratified", "sensitive"]
     support: Literal["any", "observed"]
     empty_cells: Literal["refuse", "ceiling"]
     divergence: Divergence
@@ -366,7 +388,7 @@ class Measured:
     weighted: bool
     weight: list[list[float]]
     loss: str
-    positive: Name | None
+    pos_label: Name | None
     ceiling: float | None
     knowledge: Knowledge
 
@@ -381,19 +403,8 @@ class Single:
 
 def measured(population: Population, number: int) -> Measured:
     """Return a population with one of its measures."""
-    measure = population.measures[number]
-    return Measured(
-        population.groups,
-        population.labels,
-        population.rows,
-        population.excluded_rows,
-        population.weighted,
-        population.weight,
-        measure.loss,
-        measure.positive,
-        measure.ceiling,
-        measure.knowledge,
-    )
+    shared = {field.name: getattr(population, field.name) for field in fields(population) if field.name != "measures"}
+    return Measured(**shared, **vars(population.measures[number]))
 
 
 def singles(document: Document) -> list[Single]:

@@ -1,6 +1,6 @@
 """Finite samples: the checker counts the rows anew and recomputes the confidence region from the counts.
 
-Standard library and python-flint only. Names of sections are those of docs/finite-samples.md.
+Section "Finite samples" of docs/specification.md; other names of sections are those of docs/finite-samples.md.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import math
 import random
 import struct
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 from flint import arb
 
-from fairbound.verify.balls import RefusedError, float_above
+from fairbound.verify.balls import ZERO, RefusedError, float_above, require
 from fairbound.verify.document import (
-    Knowledge,
     Losses,
     Mean,
     MeanVariance,
@@ -28,7 +28,7 @@ from fairbound.verify.document import (
     Sampling,
     Statement,
 )
-from fairbound.verify.names import CEILINGS, TWO_VALUED
+from fairbound.verify.names import TWO_VALUED
 from fairbound.verify.sphere import affinity_of_classes, affinity_of_masses, budget, error_of_each, is_upper_limit
 
 #: Many-valued losses count at the edges of fixed bins: at most so many in a cell and about so many in all.
@@ -57,11 +57,10 @@ Cells = frozenset[tuple[int, int]]
 
 @dataclass(frozen=True)
 class CheckedSurrogate:
-    """What the document puts in P's place, checked: statistics, affinity with P, and what was checked."""
+    """What the document puts in P's place, checked: statistics, and their affinity with P."""
 
     population: Measured
     affinity: arb
-    checks: tuple[str, ...]
 
     def least_affinity(self, rho: float) -> arb:
         """Return the affinity with the surrogate of everything within rho of P."""
@@ -72,7 +71,7 @@ def least_affinity(affinity: arb, rho: float) -> arb:
     """Return the affinity with a surrogate of everything within rho of P: angles add up ("Surrogates")."""
     near = 1 - arb(rho) ** 2
     sines = (1 - near) * (1 + near) * (1 - affinity) * (1 + affinity)
-    return near * affinity - sines.max(arb(0)).sqrt()
+    return near * affinity - sines.max(ZERO).sqrt()
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,8 @@ class _Sample:
     population: Measured
     bins: Losses
     sampling: Sampling
-    shift: str
-    confidence: float
+    sensitive: bool
+    error: arb
     subtracted: Cells
 
 
@@ -93,15 +92,18 @@ def checked_surrogate(population: Measured, question: Question, statement: State
     if sampling is None or confidence is None:
         return None
     bins = _checked_rows(population, question)
-    regions = {"sphere": _check_sphere, "hoeffding": _check_hoeffding}
-    if sampling.region not in regions:
+    affinity_of = REGIONS.get(sampling.region)
+    if affinity_of is None:
         raise RefusedError(f"the region {sampling.region[:60]!r} is not known to the checker")
-    if sampling.weight != population.weight:
-        raise RefusedError("the cells of the surrogate do not have the population's numbers of rows")
+    same = sampling.weight == population.weight
+    require(same, "the cells of the surrogate do not have the population's numbers of rows")
     subtracted = _subtracted(population, statement.objective)
-    checks = regions[sampling.region](_Sample(population, bins, sampling, question.shift, confidence, subtracted))
-    known = replace(population, weight=sampling.weight, knowledge=sampling.knowledge)
-    return CheckedSurrogate(known, arb(sampling.affinity), tuple(checks))
+    sensitive = question.shift == "sensitive"
+    proved = affinity_of(_Sample(population, bins, sampling, sensitive, 1 - arb(confidence), subtracted))
+    affinity, said = arb(sampling.affinity), f"{float(proved.mid())!r}, not the {sampling.affinity!r} claimed"
+    near = affinity == 0 or affinity <= proved
+    require(near, f"the confidence region proves only an affinity of {said}")
+    return CheckedSurrogate(replace(population, weight=sampling.weight, knowledge=sampling.knowledge), affinity)
 
 
 def _subtracted(population: Measured, objective: Objective | None) -> Cells:
@@ -116,68 +118,46 @@ def _subtracted(population: Measured, objective: Objective | None) -> Cells:
 def _checked_rows(population: Measured, question: Question) -> Losses:
     """Refuse what is not a sample of independent rows with bounded losses."""
     known = population.knowledge
-    if population.weighted:
-        raise RefusedError("a confidence needs rows without weights")
+    require(not population.weighted, "a confidence needs rows without weights")
     if population.rows is None or not isinstance(known, Losses):
         raise RefusedError("a confidence needs the rows themselves, not moments")
-    if not (population.ceiling or 0) > 0:
-        raise RefusedError("a confidence needs a finite ceiling of the loss")
-    if question.support != "any" or question.empty_cells != "ceiling":
-        raise RefusedError("a confidence needs support 'any', and the ceiling for empty cells")
+    require((population.ceiling or 0) > 0, "a confidence needs a finite ceiling of the loss")
+    bounded = question.support == "any" and question.empty_cells == "ceiling"
+    require(bounded, "a confidence needs support 'any', and the ceiling for empty cells")
     for row, cells in zip(population.weight, known.cells, strict=True):
         for weight, bins in zip(row, cells, strict=True):
-            if any(int(b[2]) != b[2] for b in bins) or sum(int(b[2]) for b in bins) != weight:
-                raise RefusedError("a confidence needs whole numbers of rows in all bins and cells")
-            if weight > MOST_ROWS:
-                raise RefusedError(f"a confidence needs cells of at most {MOST_ROWS} rows")
-    if sum(map(sum, population.weight)) != population.rows:
-        raise RefusedError("the numbers of rows of the cells do not add up to the number of rows")
+            whole = all(b[2] == int(b[2]) for b in bins) and sum(int(b[2]) for b in bins) == weight
+            require(whole, "a confidence needs whole numbers of rows in all bins and cells")
+            require(weight <= MOST_ROWS, f"a confidence needs cells of at most {MOST_ROWS} rows")
+    rows = sum(map(sum, population.weight))
+    require(rows == population.rows, "the numbers of rows of the cells do not add up to the number of rows")
     return known
 
 
-def _check_sphere(sample: _Sample) -> list[str]:
-    """Check rounding, the tree and its angles."""
+def _sphere(sample: _Sample) -> arb:
+    """Return the affinity that the tree and its angles prove; refuse other counts, and means that may be exceeded."""
     population, sampling, subtracted = sample.population, sample.sampling, sample.subtracted
     losses, counts, top = sampling.losses, sampling.counts, population.ceiling or 0.0
     if counts is None or losses is None:
         raise RefusedError("the region 'sphere' needs the counts")
     intervals = len(losses) - 1
-    if losses != _values(top, intervals):
-        raise RefusedError("the rounded losses are not equally spaced")
-    if counts != recount(sample.bins, top, population.loss, losses, sampling.seed, subtracted):
-        raise RefusedError("the counts are not those of the population's rows, rounded with this seed")
-    error = 1 - arb(sample.confidence)
+    spaced = [top * place / intervals for place in range(intervals)] + [top]
+    require(losses == spaced, "the rounded losses are not equally spaced")
+    recounted = recount(sample.bins, top, population.loss, losses, sampling.seed, subtracted)
+    require(counts == recounted, "the counts are not those of the population's rows, rounded with this seed")
     by_cell = [
         cell[::-1] if (s, y) in subtracted else cell for s, row in enumerate(counts) for y, cell in enumerate(row)
     ]  # the worst value last
-    if sample.shift == "sensitive":
-        proved = _check_means(by_cell, losses, sampling.knowledge, error, subtracted)
-    else:
-        _check_counted(counts, losses, sampling.knowledge)
-        proved = affinity_of_classes(by_cell, error)
-    _check_affinity(sampling.affinity, proved)
-    rounded = "" if sampling.seed is None else f", rounded at random with seed {sampling.seed}"
-    rows = int(population.rows or 0)
-    checks = [
-        f"the confidence region 'sphere' at confidence {sample.confidence!r}: {rows} rows recounted "
-        f"in {len(by_cell)} cells and {len(losses)} losses{rounded}, and what their exact binomial tails say of P"
+    if sample.sensitive:
+        return _with_means(sample, by_cell, losses)
+    known = sampling.knowledge
+    cells = [
+        [[[value, value, count, 0] for value, count in zip(losses, cell, strict=True) if count] for cell in row]
+        for row in counts
     ]
-    usual = 1 if population.loss in TWO_VALUED else max(2, round(0.8 * rows**0.2))
-    if sampling.seed is not None and population.loss not in CEILINGS:
-        checks.append(
-            f"the ceiling {top!r}, on which the rounding depends, is valid only if it was chosen "
-            "without looking at the rows"
-        )
-    if intervals != usual or sampling.seed:
-        checks.append(
-            f"not the usual rounding ({usual} intervals, seed 0): {intervals} intervals and seed {sampling.seed!r} "
-            "are valid only if they were chosen without looking at the rows"
-        )
-    return checks
-
-
-def _values(ceiling: float, intervals: int) -> list[float]:
-    return [float(ceiling) * place / intervals for place in range(intervals)] + [float(ceiling)]
+    same = isinstance(known, Losses) and known.cells == cells
+    require(same, "the losses of the surrogate are not the counted ones")
+    return affinity_of_classes(by_cell, sample.error)
 
 
 def recount(
@@ -254,90 +234,60 @@ def _edge(edges: list[float], number: int, *, lower: bool) -> float:
     return max(edges[number] - allowed, 0.0) if lower else min(edges[number + 1] + allowed, edges[-1])
 
 
-def _check_counted(counts: list[list[list[int]]], losses: list[float], known: Knowledge) -> None:
-    """Under general shifting the surrogate is the sample of rounded losses itself."""
-    cells = [
-        [[[value, value, count, 0] for value, count in zip(losses, cell, strict=True) if count] for cell in row]
-        for row in counts
-    ]
-    if not isinstance(known, Losses) or known.cells != cells:
-        raise RefusedError("the losses of the surrogate are not the counted ones")
-
-
-def _check_means(counts: list[list[int]], losses: list[float], known: Knowledge, error: arb, subtracted: Cells) -> arb:
+def _with_means(sample: _Sample, counts: list[list[int]], losses: list[float]) -> arb:
     """Under sensitive shifting the surrogate has limits of the means; return the affinity of the masses.
 
     The limits are upper ones; where losses are subtracted, upper ones of the mirrored losses, as the counts are.
     """
+    known, top = sample.sampling.knowledge, Fraction(losses[-1])
     if not isinstance(known, Mean):
         raise RefusedError("under sensitive shifting the surrogate is made of means")
-    for_masses = error * MASS_PART / WHOLE
-    each = error_of_each((error - for_masses) / (1 - for_masses), len(counts))
+    for_masses = sample.error * MASS_PART / WHOLE
+    each = error_of_each((sample.error - for_masses) / (1 - for_masses), len(counts))
     x = budget(each, 0, len(losses) - 1)
-    means = [mean for row in known.mean for mean in row]
-    top = Fraction(losses[-1])
     mirrored = [float_above(top - Fraction(loss)) for loss in reversed(losses)]
-    for number, (cell, mean) in enumerate(zip(counts, means, strict=True)):
-        place = divmod(number, len(known.mean[0]))
-        if place in subtracted:
-            limited = is_upper_limit(-float_above(Fraction(mean) - top), cell, mirrored, each, x)
-        else:
-            limited = is_upper_limit(mean, cell, losses, each, x)
-        if not limited:
-            raise RefusedError(_beyond("mean loss of", place, mean, subtracted))
+    for (place, mean), cell in zip(_cells(known.mean), counts, strict=True):
+        falls = place in sample.subtracted
+        upper, values = (-float_above(Fraction(mean) - top), mirrored) if falls else (mean, losses)
+        _require_limit(is_upper_limit(upper, cell, values, each, x), "mean loss of", place, mean, falls=falls)
     return affinity_of_masses([sum(cell) for cell in counts], for_masses)
 
 
-def _beyond(what: str, place: tuple[int, int], claimed: float, subtracted: Cells) -> str:
-    way = "be below" if what.startswith("mean") and place in subtracted else "exceed"
-    return f"the {what} cell {place} may {way} {claimed!r} at this confidence"
+def _cells(table: list[list[float]]) -> list[tuple[tuple[int, int], float]]:
+    """List the entries of a table with their places."""
+    return [((s, y), value) for s, row in enumerate(table) for y, value in enumerate(row)]
 
 
-def _check_affinity(claimed: float, proved: arb) -> None:
-    if claimed > 0 and not arb(claimed) <= proved:
-        raise RefusedError(
-            f"the confidence region proves only an affinity of {float(proved.mid())!r}, not the {claimed!r} claimed"
-        )
+def _require_limit(holds: bool, what: str, place: tuple[int, int], claimed: float, *, falls: bool) -> None:
+    way = "be below" if falls else "exceed"
+    require(holds, f"the {what} cell {place} may {way} {claimed!r} at this confidence")
 
 
-def _check_hoeffding(sample: _Sample) -> list[str]:
+def _hoeffding(sample: _Sample) -> arb:
     """Check the paper's intervals; where losses are subtracted, for the mirrored ones, whose variance is the same."""
-    population, known, subtracted = sample.population, sample.sampling.knowledge, sample.subtracted
-    top = arb(population.ceiling or 0.0)
-    only_means = sample.shift == "sensitive" or population.loss in TWO_VALUED
+    population, known = sample.population, sample.sampling.knowledge
+    top, only_means = arb(population.ceiling or 0.0), sample.sensitive or population.loss in TWO_VALUED
     if not isinstance(known, Mean if only_means else MeanVariance):
         raise RefusedError("the moments of the surrogate are not those that the region 'hoeffding' speaks of")
     rows = [int(weight) for row in population.weight for weight in row]
-    statements = (3 if only_means else 4) * len(rows)
-    log = (statements / (1 - arb(sample.confidence))).log()
-    flat = [bins for row in sample.bins.cells for bins in row]
-    means = [mean for row in known.mean for mean in row]
-    variances = [v for row in known.variance for v in row] if isinstance(known, MeanVariance) else []
-    for number, (m, bins) in enumerate(zip(rows, flat, strict=True)):
-        place = divmod(number, len(known.mean[0]))
-        mean, square = _moments(bins, m)
-        claimed = arb(means[number])
-        if place in subtracted:
+    log = ((3 if only_means else 4) * len(rows) / sample.error).log()
+    for place, claimed_mean in _cells(known.mean):
+        s, y = place
+        m, falls, claimed = int(population.weight[s][y]), place in sample.subtracted, arb(claimed_mean)
+        mean, square = _moments(sample.bins.cells[s][y], m)
+        if falls:
             mean, claimed = top - mean, top - claimed
         most = top if m == 0 else (mean + top * (log / (2 * m)).sqrt()).min(top)
-        if not claimed >= most:
-            raise RefusedError(_beyond("mean loss of", place, means[number], subtracted))
-        if only_means or m == 0:
+        _require_limit(claimed >= most, "mean loss of", place, claimed_mean, falls=falls)
+        if only_means or m == 0 or not isinstance(known, MeanVariance):
             continue
-        variance = arb(variances[number])
+        variance = arb(known.variance[s][y])
         # The worst law of these moments puts so much mass on the ceiling that no law with the limited mean is worse.
         enough = variance * (top - most) >= most * (top - claimed) ** 2
         if m > 1 and not enough:
             enough = variance >= ((square * m / (m - 1)).sqrt() + top * (2 * log / (m - 1)).sqrt()) ** 2
-        if not enough:
-            raise RefusedError(_beyond("variance in", place, variances[number], subtracted))
-    _check_affinity(sample.sampling.affinity, _box_affinity(rows, (log / (2 * sum(rows))).sqrt()))
-    what = "mean loss" if only_means else "mean and variance of the loss"
-    return [
-        f"the confidence region 'hoeffding' at confidence {sample.confidence!r}: limits of mass and {what} in "
-        f"{len(rows)} cells, recomputed from {sum(rows)} rows",
-        "not the usual region (sphere): it is valid only if it was chosen without looking at the rows",
-    ]
+        _require_limit(enough, "variance in", place, known.variance[s][y], falls=False)
+    return _box_affinity(rows, (log / (2 * sum(rows))).sqrt())
 
 
 def _moments(bins: list[list[float]], rows: int) -> tuple[arb, arb]:
@@ -379,3 +329,7 @@ def _box_affinity(rows: list[int], width: arb) -> arb:
             value += ((share * least).sqrt() - nu * least).min((share * most).sqrt() - nu * most)
         best = best.max(value)
     return best
+
+
+#: What each region proves of a sample: the affinity with P; it refuses what it does not prove of the losses.
+REGIONS: dict[str, Callable[[_Sample], arb]] = {"sphere": _sphere, "hoeffding": _hoeffding}

@@ -1,6 +1,6 @@
 """Shares of groups, labels and parts: how large a weighted sum of them can be, and how they are cut into pieces.
 
-Standard library and python-flint only.
+Sections "Shares" and "Pieces" of docs/specification.md.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cached_property
 
 from flint import arb, fmpq
 
-from fairbound.verify.balls import RefusedError, exact, largest, total
+from fairbound.verify.balls import ZERO, RefusedError, dot, exact, largest, require, total
 from fairbound.verify.document import Leaf, Limits, Proof
 
 #: Limits on trees of pieces, so that a check ends in reasonable time whatever the document.
@@ -52,9 +52,8 @@ class Side:
 
     def support(self, values: Sequence[arb], mu: Sequence[float]) -> arb:
         """Return a number that no ``<share, values>`` exceeds; any multipliers mu >= 0 of the rows give one."""
-        if any(not v >= 0 for v in mu):
-            raise RefusedError("the multipliers of the limits on shares must be >= 0")
-        price, values = arb(0), list(values)
+        require(all(v >= 0 for v in mu), "the multipliers of the limits on shares must be >= 0")
+        price, values = ZERO, list(values)
         for weight, (row, most) in zip(mu, self.rows, strict=True):
             if weight:
                 values = [v - arb(weight) * arb(a) if a != 0 else v for v, a in zip(values, row, strict=True)]
@@ -68,11 +67,11 @@ class Side:
             return most
         mean = total(values) / len(values)
         # The least total is where about 1 / skew of the values lie above the level; which one it is, floats may say.
-        order = sorted(range(len(values)), key=lambda i: float(values[i].mid()), reverse=True)
+        order = sorted(values, key=lambda v: -float(v.mid()))
         place = len(values) if skew * len(values) <= 1 else int(1 / skew)
-        for start in [mean, *(values[i] for i in order[max(0, place - 1) : place + 2])]:
+        for start in [mean, *order[max(0, place - 1) : place + 2]]:
             level = start.max(mean)
-            most = most.min(level + arb(skew) * total((v - level).max(arb(0)) for v in values))
+            most = most.min(level + arb(skew) * total((v - level).max(ZERO) for v in values))
         return most
 
     @cached_property
@@ -92,15 +91,12 @@ class Side:
         whole = sum(most, fmpq(0))
         return [max(low, 1 - (whole - high)) for low, high in zip(least, most, strict=True)]
 
-    def broken(self, shares: Sequence[arb]) -> str | None:
-        """Say which limit some shares, which add up to one, break."""
-        if self.skew is not None and not largest(shares) + largest(-v for v in shares) <= arb(self.skew):
-            return "breaks the skew limit"
+    def check(self, shares: Sequence[arb], whose: str) -> None:
+        """Refuse shares, which add up to one, that break a limit."""
+        within = self.skew is None or largest(shares) + largest(-v for v in shares) <= arb(self.skew)
+        require(within, f"{whose} breaks the skew limit")
         for row, most in self.rows:
-            product = total(arb(a) * v for a, v in zip(row, shares, strict=True) if a != 0)
-            if not product <= arb(most):
-                return "breaks a limit on the shares"
-        return None
+            require(dot(map(arb, row), shares) <= arb(most), f"{whose} breaks a limit on the shares")
 
 
 def _below(value: fmpq) -> fmpq:
@@ -108,17 +104,21 @@ def _below(value: fmpq) -> fmpq:
     return (value / GRAIN).floor() * GRAIN
 
 
-def rates_support(values: list[list[arb]], nu: Sequence[arb], tolerance: fmpq) -> arb:
-    """Bound ``sum value_sy r_sy`` over base rates r that differ by at most the tolerance; any nu is valid."""
-    apart = total(map(largest, values))
-    if not nu:
-        return apart
-    over = [[value - level for value in row] for row, level in zip(values, nu, strict=True)]
-    together = arb(0)
-    for column in zip(*over, strict=True):
-        together = together.max(total(column))
-    beyond = total(value.max(arb(0)) for row in over for value in row)
-    return apart.min(total(nu) + together + arb(tolerance) * beyond)
+def rates_of_group(values: Sequence[arb], parts: Sequence[Sequence[int]], nu: arb | None) -> list[arb]:
+    """Return what a group adds to the bound of "Rates": lists that add up over groups, for :func:`rates_bound`."""
+    apart = total(largest(values[y] for y in part) for part in parts)
+    if nu is None:
+        return [apart]
+    over = [value - nu for value in values]
+    return [apart, nu, total(v.max(ZERO) for v in over), *over]
+
+
+def rates_bound(sums: Sequence[arb], tolerance: fmpq) -> arb:
+    """Bound a sum over base rates that differ by at most the tolerance, of what its groups add."""
+    if len(sums) == 1:
+        return sums[0]
+    apart, nu, beyond, *over = sums
+    return apart.min(nu + largest([ZERO, *over]) + arb(tolerance) * beyond)
 
 
 def pieces(proof: Proof, least: Sequence[fmpq]) -> Iterator[tuple[Leaf, Corners]]:
@@ -126,24 +126,19 @@ def pieces(proof: Proof, least: Sequence[fmpq]) -> Iterator[tuple[Leaf, Corners]
 
     Balls hold the corners: pieces that share one have the same ball for it, and what is proved is so for all of it.
     """
-    size = len(least)
-    floors = [exact(v) for v in proof.floors]
-    if any(not 0 <= floor <= most for floor, most in zip(floors, least, strict=True)):
-        raise RefusedError(f"the root leaves out admissible shares: its floors are {proof.floors}"[:300])
+    size, floors = len(least), [exact(v) for v in proof.floors]
+    inside = all(0 <= floor <= most for floor, most in zip(floors, least, strict=True))
+    require(inside, f"the root leaves out admissible shares: its floors are {proof.floors}"[:300])
     spread = 1 - sum(floors, fmpq(0))
-    if spread < 0:
-        raise RefusedError("the root is empty: its floors add up to more than one")
-    if size > MOST_CORNERS:
-        raise RefusedError(f"pieces of more than {MOST_CORNERS} shares are not checked")
+    require(spread >= 0, "the root is empty: its floors add up to more than one")
+    require(size <= MOST_CORNERS, f"pieces of more than {MOST_CORNERS} shares are not checked")
     low, high = [arb(v) for v in floors], [arb(v + spread) for v in floors]
     stack: list[tuple[int, Corners]] = [(0, [[*low[:i], high[i], *low[i + 1 :]] for i in range(size)])]
     leaves = iter(proof.leaves)
     for split in proof.splits:
-        if not stack:
-            raise RefusedError("the tree of pieces goes on after it is complete")
+        require(bool(stack), "the tree of pieces goes on after it is complete")
         depth, corners = stack.pop()
-        if depth > MOST_HALVINGS:
-            raise RefusedError(f"the tree of pieces is more than {MOST_HALVINGS} deep")
+        require(depth <= MOST_HALVINGS, f"the tree of pieces is more than {MOST_HALVINGS} deep")
         if split is None:
             leaf = next(leaves, None)
             if leaf is None:
@@ -151,14 +146,12 @@ def pieces(proof: Proof, least: Sequence[fmpq]) -> Iterator[tuple[Leaf, Corners]
             yield leaf, corners
             continue
         i, j, part = int(split[0]), int(split[1]), split[2]
-        if i == j or [i, j] != split[:2] or max(i, j) >= size or not 0 < part < 1:
-            raise RefusedError(f"the tree of pieces cuts an edge that does not exist: {split}")
+        edge = i != j and [i, j] == split[:2] and max(i, j) < size and 0 < part < 1
+        require(edge, f"the tree of pieces cuts an edge that does not exist: {split}")
         ends = zip(corners[i], corners[j], strict=True)
         middle = [a if a is b else a + arb(part) * (b - a) for a, b in ends]
         first, second = list(corners), list(corners)
         first[i], second[j] = middle, middle
         stack += [(depth + 1, second), (depth + 1, first)]
-    if stack:
-        raise RefusedError(f"{len(stack)} pieces of the shares are not covered")
-    if next(leaves, None) is not None:
-        raise RefusedError("there are more leaves than the tree of pieces has")
+    require(not stack, f"{len(stack)} pieces of the shares are not covered")
+    require(next(leaves, None) is None, "there are more leaves than the tree of pieces has")

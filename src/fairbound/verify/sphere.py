@@ -1,13 +1,13 @@
 """The region "sphere" in ball arithmetic: how near to the sample P is, and what its mean losses are at most.
 
-Written from the formulas of docs/finite-samples.md; standard library and python-flint only.
-Floats only choose multipliers, shares and roots: every choice is valid, and what it proves is evaluated in balls.
+Section "Finite samples" of docs/specification.md, proved in docs/finite-samples.md. Floats only choose multipliers,
+shares and roots: every choice is valid, and what it proves is evaluated in balls.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -21,22 +21,13 @@ STEPS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
 #: Up to this many rows in a cell exact binomial tails are evaluated, beyond it their bound by divergences.
 EXACT_ROWS = 20_000
 
-#: How much is added to a root that was found in floats, relative, at the first attempt to prove it.
+#: How much larger than need be what is sought may be, relative; and a root that was found in floats: the least of these
+#: for which it certainly is one.
 SLACK = 1e-12
+SLACKS = (SLACK, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 
 #: What may be left of a sum of probabilities, relative: it counts as something between nothing and all of it.
 NEGLIGIBLE = 2.0**-80
-
-
-def certain_root(root: float, holds: Callable[[arb], bool]) -> arb | None:
-    """Return a number slightly above ``root`` for which a monotone condition certainly holds."""
-    slack = SLACK
-    while slack < 1e-2:
-        candidate = arb(root * (1.0 + slack))
-        if holds(candidate):
-            return candidate
-        slack *= 10.0
-    return None
 
 
 def tail(x: arb, two_sided: int, one_sided: int) -> arb:
@@ -61,28 +52,13 @@ def tail(x: arb, two_sided: int, one_sided: int) -> arb:
 
 def budget(error: arb, two_sided: int, one_sided: int) -> arb:
     """Return a number that the sum of all costs exceeds with probability at most ``error``: proved, hardly larger."""
-
-    def excess(x: float) -> float:
-        return float((tail(arb(x), two_sided, one_sided) / error).log().mid())
-
     low, high = 1e-9, 1.0
-    while excess(high) > 0:
+    while not tail(arb(high), two_sided, one_sided) <= error:
         low, high = high, 2.0 * high
-    left, right = excess(low), excess(high)
-    for _ in range(200):  # false position (Illinois)
-        if not left > 0 or high - low <= 1e-14 * high:
-            break
-        middle = (low * right - high * left) / (right - left)
-        middle = middle if low < middle < high else 0.5 * (low + high)
-        value = excess(middle)
-        if value > 0:
-            low, left, right = middle, value, 0.5 * right
-        else:
-            high, right, left = middle, value, 0.5 * left
-    x = certain_root(high if left > 0 else low, lambda x: tail(x, two_sided, one_sided) <= error)
-    if x is None:
-        raise ArithmeticError("the budget of the confidence region cannot be found")
-    return x
+    while high - low > SLACK * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if tail(arb(middle), two_sided, one_sided) <= error else (middle, high)
+    return arb(high)
 
 
 def divergence(observed: arb, share: arb) -> arb:
@@ -129,7 +105,8 @@ class Node:
         above = _excess_at(float(c.mid()), float(x.mid()) / self.rows)
         if above is None:
             return least
-        share = certain_root(above, lambda d: self.rows * divergence(c, c + d) >= x)
+        shares = (arb(above * (1.0 + slack)) for slack in SLACKS)
+        share = next((d for d in shares if self.rows * divergence(c, c + d) >= x), None)
         if share is None or not (c + share) ** 2 * (1 - c) <= c * (1 - c - share) ** 2:  # beyond the turning point
             return least
         chord = 2 * divergence(c, c + share) / (angle(c + share) - angle(c)) ** 2

@@ -1,14 +1,13 @@
-"""Strict JSON, limited in size and depth, and values read by their type: complete, and nothing more.
+"""Strict JSON, limited in size, and values read by their type: complete, and nothing more.
 
-Standard library only; no code from a document is ever run.
+No code from a document is ever run.
 """
 
 from __future__ import annotations
 
 import json
-import math
-import re
 import struct
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
@@ -17,14 +16,12 @@ from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar, Union, cast
 
 #: Limits on what is read at all.
 MOST_BYTES = 32_000_000
-MOST_DEPTH = 14
 
 #: Parts of a name, and characters of each: names are repeated in what is said of them.
 MOST_PARTS = 100
 LONGEST_PART = 10_000
 
-#: Texts, of which nothing is looked at, or brackets. Nothing that was read is read again: the time is linear.
-_TEXTS_AND_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+LARGEST_NUMBER = 1e100
 
 Read = TypeVar("Read")
 
@@ -50,6 +47,13 @@ class Within:
     high: float
 
 
+@dataclass(frozen=True)
+class Shape:
+    """How long a list is, and the lists in it: a letter for each, whose length :func:`check_shapes` is told."""
+
+    letters: str
+
+
 class Name:
     """The name of a group or a label: a text, a number, a truth value, or a list of these."""
 
@@ -67,22 +71,14 @@ def canonical(value: Any) -> str:
 
 def parse(text: str | bytes) -> Any:
     """Return the value of a JSON text."""
-    size = len(text) if isinstance(text, bytes) or text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    size = len(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
     if size > MOST_BYTES:
         raise MalformedError(f"the document has {size} bytes; at most {MOST_BYTES} are read")
     try:
         text = text.decode("utf-8") if isinstance(text, bytes) else text
+        return json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constants)
     except UnicodeDecodeError as error:
         raise MalformedError(f"the document is not UTF-8 text: {error.reason} at byte {error.start}") from None
-    depth = deepest = 0
-    for found in _TEXTS_AND_BRACKETS.finditer(text):
-        if found[0][0] != '"':
-            depth += 1 if found[0] in "[{" else -1
-            deepest = max(deepest, depth)
-    if deepest > MOST_DEPTH:
-        raise MalformedError(f"the document is nested {deepest} deep; certificates are at most {MOST_DEPTH}")
-    try:
-        return json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constants)
     except MalformedError:
         raise
     except (ValueError, RecursionError) as error:
@@ -92,8 +88,7 @@ def parse(text: str | bytes) -> Any:
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
         raise MalformedError(f"the key {twice[:60]!r} stands twice in one object")
     return found
 
@@ -113,7 +108,8 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     """Make the function that reads values of a type."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _limited(arguments[0], arguments[1])
+        inner, limit = arguments[0], arguments[1]
+        return _reader(inner) if isinstance(limit, Shape) else _limited(inner, limit)
     if origin in {Union, UnionType}:
         return _either(arguments)
     if origin is Literal:
@@ -122,57 +118,42 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return _list(_reader(arguments[0]))
     if is_dataclass(kind):
         return _object(kind)
-    return {bool: _truth, Name: _name}[kind]
+    return {bool: _of_kind(bool, "true or false"), str: _of_kind(str, "a text"), Name: _name}[kind]
+
+
+def _of_kind(kind: type, what: str) -> Callable[[Any], Any]:
+    def one(value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise MalformedError(f"must be {what}")
+        return value
+
+    return one
 
 
 def _limited(kind: Any, limit: Within) -> Callable[[Any], Any]:
     """Read a number in a range, or a text or list of limited length."""
     low, high = limit.low, limit.high
-    if kind is float:
+    if kind in {float, int}:
+        what = f"must be a {'whole ' if kind is int else ''}number from {low:g} to {high:g}"
 
-        def number(value: Any) -> float:
-            if type(value) is not float:
-                if type(value) is not int or abs(value) > high or float(value) != value:
-                    raise MalformedError("must be a number" if type(value) is not int else f"is not {_range(limit)}")
-                value = float(value)
-            if not low <= value <= high:
-                raise MalformedError(f"is out of range {_range(limit)}")
-            return value
+        def number(value: Any) -> Any:
+            known = type(value) is int or (kind is float and type(value) is float)
+            if not (known and low <= value <= high):
+                raise MalformedError(what)
+            if kind is float and float(value) != value:
+                raise MalformedError("must be a number, and is no double")
+            return kind(value)
 
         return number
-    if kind is int:
-
-        def count(value: Any) -> int:
-            if type(value) is not int or not low <= value <= high:
-                raise MalformedError(f"must be a whole number {_range(limit)}")
-            return value
-
-        return count
-    inner = _text if kind is str else _reader(kind)
+    inner = _reader(kind)
 
     def sized(value: Any) -> Any:
         found = inner(value)
         if not low <= len(found) <= high:
-            raise MalformedError(f"must have a length {_range(limit)}, not {len(found)}")
+            raise MalformedError(f"must have a length from {low:g} to {high:g}, not {len(found)}")
         return found
 
     return sized
-
-
-def _range(limit: Within) -> str:
-    return f"from {limit.low:g} to {limit.high:g}"
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise MalformedError("must be a text")
-    return value
-
-
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise MalformedError("must be true or false")
-    return value
 
 
 def _word(value: Any, allowed: tuple[str, ...]) -> str:
@@ -183,16 +164,15 @@ def _word(value: Any, allowed: tuple[str, ...]) -> str:
 
 def _name(value: Any) -> Any:
     parts = value if isinstance(value, list) else [value]
-    if not 0 < len(parts) <= MOST_PARTS or any(not isinstance(part, str | int | float | bool) for part in parts):
-        raise MalformedError(
-            f"must be a name: a text, a number, a truth value, or a list of at most {MOST_PARTS} of these"
-        )
-    for part in parts:
-        if isinstance(part, str):
-            if len(part) > LONGEST_PART:
-                raise MalformedError(f"must be a name of at most {LONGEST_PART} characters")
-        elif not abs(part) <= 1e100 or (type(part) is int and float(part) != part) or not math.isfinite(part):
-            raise MalformedError("must be a name: a number there is too large, or no double")
+    kinds: dict[type, Any] = {str: Annotated[str, Within(0, LONGEST_PART)], bool: bool}
+    try:
+        if not 0 < len(parts) <= MOST_PARTS:
+            raise MalformedError("too long, or empty")
+        for part in parts:
+            _reader(kinds.get(type(part), Annotated[float, Within(-LARGEST_NUMBER, LARGEST_NUMBER)]))(part)
+    except MalformedError:
+        what = f"a text of at most {LONGEST_PART} characters, a number of ordinary size, a truth value"
+        raise MalformedError(f"must be a name: {what}, or a list of at most {MOST_PARTS} of these") from None
     return value
 
 
@@ -259,3 +239,37 @@ def _object(kind: Any) -> Callable[[Any], Any]:
         return kind(**found)
 
     return entries
+
+
+def check_shapes(value: Any, lengths: dict[str, int], where: str = "") -> None:
+    """Check how long the lists of an object are whose types have a shape, and those of the objects in it."""
+    for key, letters in _shapes(cast("Any", type(value))):
+        found, at = getattr(value, key), f"{where}.{key}" if where else key
+        if letters:
+            _check_lengths(found, [lengths[letter] for letter in letters], at)
+        elif is_dataclass(found):
+            check_shapes(found, lengths, at)
+        elif isinstance(found, list) and found and is_dataclass(found[0]):
+            for number, entry in enumerate(found):
+                check_shapes(entry, lengths, f"{at}[{number}]")
+
+
+@cache
+def _shapes(kind: Any) -> list[tuple[str, str]]:
+    """Return the entries of an object with the letters of their shapes, or none."""
+    hints = get_type_hints(kind, include_extras=True)
+    found = []
+    for key, hint in hints.items():
+        options = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
+        extras = (extra for option in options for extra in getattr(option, "__metadata__", ()))
+        found.append((key, next((extra.letters for extra in extras if isinstance(extra, Shape)), "")))
+    return found
+
+
+def _check_lengths(value: Any, lengths: list[int], where: str) -> None:
+    if value is None or not lengths:
+        return
+    if len(value) != lengths[0]:
+        raise MalformedError(f"must have {lengths[0]} entries, not {len(value)}", where)
+    for index, entry in enumerate(value if lengths[1:] else ()):
+        _check_lengths(entry, lengths[1:], f"{where}[{index}]")

@@ -81,7 +81,7 @@ class Cells(Protocol):
         """What the loss is called."""
 
     @property
-    def positive(self) -> Hashable | None:
+    def pos_label(self) -> Hashable | None:
         """The label whose selections are counted."""
 
 

@@ -39,7 +39,7 @@ class Valued(Protocol):
         """What the loss is called."""
 
     @property
-    def positive(self) -> Hashable | None:
+    def pos_label(self) -> Hashable | None:
         """The label whose selections are counted."""
 
 
@@ -94,7 +94,7 @@ class Wording:
 def wording(population: Valued) -> Wording:
     """Return the words for the values of a population's rows, in the user's words if we have no better ones."""
     if population.loss_name == SELECTED:
-        label = None if population.positive is None else f"'{short_name(population.positive)}'"
+        label = None if population.pos_label is None else f"'{short_name(population.pos_label)}'"
         rate = "selection rate" if label is None else f"selection rate of {label}"
         counted = "selects" if label is None else f"predicts as {label}"
         return Wording(

@@ -1,6 +1,6 @@
 """How long a check will take, estimated before it begins: no small document may keep its reader busy.
 
-Standard library only. The unit is a microsecond of an ordinary machine; the numbers of units were measured, and the
+The unit is a microsecond of an ordinary machine; the numbers of units were measured, and the
 largest of what a document can make of them counts.
 """
 
@@ -19,6 +19,7 @@ from fairbound.verify.document import (
     Question,
     Single,
     Statement,
+    Strata,
     Tilted,
     singles,
 )
@@ -91,7 +92,7 @@ def _length(name: Any) -> int:
 
 
 def _bins(known: Knowledge) -> int:
-    return sum(len(cell) for row in known.cells for cell in row) if isinstance(known, Losses) else 0
+    return sum(len(cell) for row in known.cells for cell in row) if isinstance(known, Losses | Strata) else 0
 
 
 def _answer(population: Measured, question: Question, answer: Answer, bins: int) -> float:

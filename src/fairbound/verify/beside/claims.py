@@ -1,6 +1,6 @@
-"""What a document claims, in sentences of the checker's own, and whether its bounds keep the document's thresholds.
+"""What a document claims, in sentences of the checker's own.
 
-Standard library only. Sentences are made of what was checked: nothing that an author wrote stands in them but the names
+They are made of what was checked: nothing that an author wrote stands in them but the names
 of groups, labels and losses, in quotation marks.
 """
 
@@ -30,6 +30,7 @@ DISTANCES = {
     "total_variation": "total variation distance",
     "kl": "Kullback-Leibler divergence",
     "chi_squared": "chi-squared divergence",
+    "trimming": "trimmed share",
 }
 
 #: What is bounded: of the mean, of the share of rows that are predicted as one label, or of shares among some rows.
@@ -46,20 +47,19 @@ METRICS = {
     "equalized_odds_difference": "the equalized odds difference ({selected})",
 }
 
-
-def passes(gate: Gate, single: Single) -> bool:
-    """Whether no bound of a question breaks a threshold: from above, or of a ratio from below."""
-    bounds = [point.claim.bound for point in single.question.points if point.claim is not None]
-    if is_ratio(single):
-        return all(bound >= gate.threshold for bound in bounds)
-    return all(bound <= gate.threshold for bound in bounds)
+#: The same of a chosen group, where that is something else.
+METRICS_OF_ONE = {
+    "demographic_parity_ratio": "the selection rate of {every} group divided by the largest of any other group, at "
+    "most 1 ({selected})",
+}
 
 
-def worded(gate: Gate, single: Single) -> str:
+def worded(gate: Gate, single: Single, passed: bool) -> str:
     """Return a gate and how it ended in a sentence."""
-    side = "at least" if is_ratio(single) else "at most"
-    kept = "passed" if passes(gate, single) else "failed"
-    return f"{kept}: {_metric(single)} has to be {side} {gate.threshold!r}"
+    side, kept = "at least" if is_ratio(single) else "at most", "passed" if passed else "failed"
+    bounds = [(point.claim.bound, point.rho) for point in single.question.points if point.claim is not None]
+    bound, rho = min(bounds) if is_ratio(single) else max(bounds)
+    return f"{kept}: {_metric(single)} has to be {side} {gate.threshold!r}, and is {side} {bound!r} (rho = {rho!r})"
 
 
 def claims(document: Document) -> Iterator[str]:
@@ -96,7 +96,10 @@ def _claim(single: Single) -> str:
 def _where(question: Question, population: Measured, rho: str) -> str:
     """Return the distributions that a claim is about."""
     centre = "the data" if question.confidence is None else "the distribution that the rows were drawn from"
-    said = [f"every population within {DISTANCES[question.divergence]} {rho} of {centre}"]
+    within = f"within {DISTANCES[question.divergence]} {rho} of {centre}"
+    if question.divergence == "trimming":
+        within = f"that is left when a share of at most {rho} of {centre} is taken away"
+    said = [f"every population {within}"]
     if not question.fair:
         said.append("with any base rates")
     elif question.base_rate_tolerance is None:
@@ -105,6 +108,8 @@ def _where(question: Question, population: Measured, rho: str) -> str:
         said.append(f"whose groups' base rates differ by at most {question.base_rate_tolerance!r}")
     if question.shift == "sensitive":
         said.append("in which only the shares of the cells of group and label have changed")
+    elif question.shift == "stratified":
+        said.append("in which only the shares of the strata of the cells have changed")
     elif question.support == "observed":
         said.append("in which anything may have changed, but no loss occurs that was not observed in its cell")
     else:
@@ -131,13 +136,14 @@ def _metric(single: Single) -> str:
     """Return what is bounded, in words."""
     metric, population = single.question.metric, single.population
     mean = MEANS.get(population.loss, f"mean of the loss {_name(population.loss)}")
-    selected = "of the label that is predicted"
+    selected = "predicting a label that is not named"
     if population.loss == SELECTED:
         mean = "selection rate"
-    if population.positive is not None:
-        selected = f"of rows that are predicted as {_name(population.positive)}"
+    if population.pos_label is not None:
+        selected = f"predicting {_name(population.pos_label)}"
     every = "each" if metric.group is None else "one"
-    text = METRICS.get(metric.name, "the metric").format(mean=mean, every=every, selected=selected)
+    found = METRICS | (METRICS_OF_ONE if metric.group is not None else {})
+    text = found.get(metric.name, "the metric").format(mean=mean, every=every, selected=selected)
     return text if metric.group is None else text.replace("one group", f"group {_name(metric.group)}")
 
 
