@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -16,8 +17,7 @@ from fairbound.arithmetic.arrays import Booleans
 from fairbound.data.losses import ZERO_ONE
 from fairbound.data.population import Population
 from fairbound.errors import DataWarning, InputError, Sentence, argument, either, given, listed, warn
-from fairbound.verify.beside.looks import MOST_SEEN, RESERVED, looks
-from fairbound.verify.names import OURS
+from fairbound.verify.beside.looks import MOST_SEEN, looks, taken_for
 from fairbound.wording.names import short_name
 from fairbound.wording.vocabulary import wording
 
@@ -107,11 +107,15 @@ def warn_of(population: Population) -> None:
 def check_loss_name(population: Population) -> None:
     """Refuse a name that people take for another one, or too long to be read: the checker refuses it too."""
     name = population.loss_name
-    alike = next((ours for ours in RESERVED if looks(ours) == looks(name) and name not in OURS), None)
+    alike = _taken_for(name)
     if alike is not None or len(name) > MOST_SEEN:
         why = f"looks like {alike!r}" if alike is not None else f"has more than {MOST_SEEN} characters"
         message = f"{given('loss', name)} {why}; choose another name"
         raise InputError(message)
+
+
+#: Names are the same from call to call, and to look at them takes longer than a small certificate.
+_looks, _taken_for = lru_cache(maxsize=4096)(looks), lru_cache(maxsize=256)(taken_for)
 
 
 def data_cautions(population: Population) -> list[Caution]:
@@ -217,7 +221,7 @@ def _alike(names: Iterable[Hashable]) -> list[list[Hashable]]:
     """Return those that a reader could take for one another."""
     seen: dict[str, list[Hashable]] = {}
     for name in sorted(names, key=lambda name: (str(name), repr(name))):
-        seen.setdefault(looks(name), []).append(name)
+        seen.setdefault(_looks(name), []).append(name)
     return [same for same in seen.values() if len(same) > 1 and not all(map(_is_number, same))]
 
 

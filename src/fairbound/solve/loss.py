@@ -9,6 +9,7 @@ where they may differ.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -109,12 +110,12 @@ class _Side:
     axis: Axis
     tol: float
 
-    @property
+    @cached_property
     def problem(self) -> Problem:
         """The searched side's shares stand in the place of the groups'."""
         return self.question if self.axis == "group" else self.question.transposed
 
-    @property
+    @cached_property
     def nearest(self) -> NearestFair:
         """The nearest distribution, sides likewise."""
         near = self.near
