@@ -2,8 +2,8 @@
 
     python tools/make_readme_figure.py
 
-writes ``certificate.svg``, ``worst-case.svg`` and ``shifts.svg`` into ``docs/figures``. It needs matplotlib. With the same version
-of it the files come out the same, byte for byte.
+writes ``certificate.svg``, ``worst-case.svg`` and ``shifts.svg`` into ``docs/figures``. It needs matplotlib. With the
+same version of it the files come out the same, byte for byte.
 """
 
 from __future__ import annotations
