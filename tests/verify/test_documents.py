@@ -370,3 +370,21 @@ def test_pieces_of_very_many_shares_are_not_checked() -> None:
     proof = Proof("label", [0.0] * 5000, [None], [])
     with pytest.raises(RefusedError, match="more than 4096 shares"):
         list(pieces(proof, [fmpq(0)] * 5000))
+
+
+def test_only_rows_that_count_once_are_a_sample() -> None:
+    """Weights, moments, and rows of which some are missing say nothing of where rows came from."""
+    moments = {"kind": "mean", "mean": [[0.0, 0.0], [0.0, 0.0]]}
+    for change, reason in (
+        ({"weighted": True}, "rows without weights"),
+        ({"rows": None}, "the rows themselves"),
+        ({"rows": 11.0}, "do not add up to the number of rows"),
+        ({"knowledge": moments}, "the rows themselves"),
+    ):
+        document = sampled()
+        assert checked(document).valid
+        measure = document["population"]["measures"][0]
+        (measure if "knowledge" in change else document["population"]).update(change)
+        found = checked(document)
+        assert found.verdict is Verdict.NOT_PROVED
+        assert any(reason in given for given in found.reasons), found.reasons
