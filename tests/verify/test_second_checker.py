@@ -32,6 +32,8 @@ FEW = (
     "general, sphere, graded",
     "sensitive, hoeffding",
     "pieces with limits",
+    "strata, loss",
+    "strata, trimming, 0.3",
 )
 
 #: Questions whose answers take longest.

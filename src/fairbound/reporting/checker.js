@@ -311,6 +311,38 @@ function sha256(bytes) { // as bytes
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const encode = (text) => new TextEncoder().encode(text);
 
+// ---- Divergences -------------------------------------------------------------------------------------------------------
+
+// Of each its name for people, f'(inf), the offset, whether radii are at most 1, whether g' is a step (variances are dropped
+// then), the conjugate g(z) for lam > 0, and what an atom of mass p adds to the distance if it has the mass q.
+const DIVERGENCES = {
+  hellinger: {
+    words: "Hellinger's distance", slope: 0, offset: 1, bounded: true, step: false,
+    conjugate: (z, lam) => { need(z.hi < 0n, "a value reaches its multiplier"); return lam.square.over(z.times(-4)); },
+    cost: (p, q) => p.times(q).sqrt.negated,
+  },
+  total_variation: {
+    words: "total variation", slope: 1, offset: 0, bounded: true, step: true,
+    conjugate: (z, lam) => { need(z.atMost(lam), "a value is too far above its multiplier"); return positive(z); },
+    cost: (p, q) => positive(q.minus(p)),
+  },
+  kl: {
+    words: "Kullback-Leibler divergence", slope: Infinity, offset: 1, bounded: false, step: false,
+    conjugate: (z, lam) => lam.times(z.over(lam).exp),
+    cost: (p, q) => (q.zero ? p : q.times(q.over(p).log).minus(q).plus(p)),
+  },
+  chi_squared: {
+    words: "chi squared", slope: Infinity, offset: 1, bounded: false, step: false,
+    conjugate: (z, lam) => positive(z.plus(lam.times(2))).square.over(lam.times(4)),
+    cost: (p, q) => q.minus(p).square.over(p),
+  },
+  trimming: {
+    words: "trimming, the share of the population that is taken away", slope: Infinity, offset: 0, bounded: true, step: true,
+    conjugate: (z, lam, kappa) => kappa.times(positive(z)),
+    cost: (p, q, kappa) => { need(q.atMost(kappa.times(p)), "the witness is too dense"); return ZERO; },
+  },
+};
+
 // ---- The document: each type reads a value, or refuses it -----------------------------------------------------------------
 
 const within = (path, read) => {
@@ -372,11 +404,13 @@ const name = (value) => {
 };
 const bin = (value) => { form(Array.isArray(value) && value.length === 4, "is not a bin of four numbers"); return value.map(amount); };
 const cut = (value) => { form(Array.isArray(value) && value.length === 3, "is not a cut of three numbers"); return value.map(amount); };
+const stratum = (value) => { form(Array.isArray(value) && value.length === 2, "is not a stratum of two numbers"); return value.map(amount); };
 
 const knowledge = choose("kind", {
   losses: object({ kind: text, cells: table(list(bin)), rows: amount }),
   mean: object({ kind: text, mean: table(amount) }),
   mean_variance: object({ kind: text, mean: table(amount), variance: table(amount) }),
+  strata: object({ kind: text, names: list(name), cells: table(list(stratum)) }),
 });
 const limits = object({ skew: or(share), rows: list(list(coefficient)), most: list(coefficient) });
 const multipliers = { group_mu: list(number), label_mu: list(number) };
@@ -409,8 +443,8 @@ const statement = object({
   confidence: or(share), sampling: or(sampling),
 });
 const question = object({
-  measure: count, metric: object({ name: text, group: or(name) }), shift: oneOf("general", "sensitive"), support: oneOf("any", "observed"),
-  empty_cells: oneOf("refuse", "ceiling"), divergence: oneOf("hellinger", "total_variation", "kl", "chi_squared"), fair: truth,
+  measure: count, metric: object({ name: text, group: or(name) }), shift: oneOf("general", "stratified", "sensitive"),
+  support: oneOf("any", "observed"), empty_cells: oneOf("refuse", "ceiling"), divergence: oneOf(...Object.keys(DIVERGENCES)), fair: truth,
   base_rate_tolerance: or(share), group_limits: limits, label_limits: limits, confidence: or(share), tol: amount,
   statements: list(statement), distance: or(radius),
   points: list(object({ rho: radius, claim: or(object({ bound: number, attained: or(number) })), answers: list(answer) })),
@@ -437,13 +471,14 @@ const INDEX = (n) => Array.from({ length: n }, (_, i) => i);
 const zeroOne = (loss) => loss === "zero_one" || loss === "selected";
 
 const isEvery = (objective) => objective !== null && objective.plus === null && objective.minus === null; // every two groups
+const distinct = (names) => new Set(names.map(canonical)).size === names.length;
 const long = (entries, length, what) => form(entries === null || entries.length === length, `${what} has not ${length} entries`);
 
 function fits(read) { // the questions, each with the population that it is about
   const { population: people, questions, gates, confidence } = read;
   for (const names of [people.groups, people.labels]) {
     form(names.length > 1, "there are fewer than two groups or labels");
-    form(new Set(names.map(canonical)).size === names.length, "two groups or labels have one name");
+    form(distinct(names), "two groups or labels have one name");
   }
   form(people.measures.length > 0 && questions.length > 0, "there is no measure, or no question");
   for (const measure of people.measures) {
@@ -467,6 +502,11 @@ function fits(read) { // the questions, each with the population that it is abou
 const shapedFor = ({ groups, labels }) => (rows, what) =>
   form(rows.length === groups.length && rows.every((row) => row.length === labels.length), `${what} is no table of ${groups.length} x ${labels.length}`);
 
+const addUp = (weight, weights, what) => {
+  const over = total(weights.map(Real.of)).minus(weight), room = Real.of(weight).times(1e-9);
+  form(over.atMost(room) && over.negated.atMost(room), `the ${what} of a cell do not add up to its weight`);
+};
+
 function known(people, weight, facts, loss = null) { // weights and losses of a population, or of a surrogate
   const S = people.groups.length, C = people.labels.length, M = people.ceiling, shaped = shapedFor(people);
   shaped(weight, "weight");
@@ -478,8 +518,15 @@ function known(people, weight, facts, loss = null) { // weights and losses of a 
         form(low <= high && w > 0 && t <= 1 && (M === null || high <= M), "a bin's numbers do not fit together");
         if (zeroOne(loss)) form(low === high && (low === 0 || low === 1), "a bin of a loss that is 0 or 1 is neither");
       }
-      const w = Real.of(weight[s][y]), sum = total(facts.cells[s][y].map((b) => Real.of(b[2]))), room = w.times(1e-9);
-      form(sum.minus(w).atMost(room) && w.minus(sum).atMost(room), "the bins of a cell do not add up to its weight");
+      addUp(weight[s][y], facts.cells[s][y].map((b) => b[2]), "bins");
+    }
+  } else if (facts.kind === "strata") {
+    form(facts.names.length > 0 && distinct(facts.names), "there is no stratum, or two have one name");
+    shaped(facts.cells, "cells");
+    for (const s of INDEX(S)) for (const y of INDEX(C)) {
+      long(facts.cells[s][y], facts.names.length, "a cell's list of strata");
+      for (const [w, mean] of facts.cells[s][y]) form((M === null || mean <= M) && (w > 0 || mean === 0), "a mean of a stratum cannot be");
+      addUp(weight[s][y], facts.cells[s][y].map(([w]) => w), "strata");
     }
   } else {
     shaped(facts.mean, "mean");
@@ -508,7 +555,9 @@ function questionFits(read) {
   if (asked.base_rate_tolerance !== null || !asked.fair) {
     form(asked.label_limits.skew === null && !asked.label_limits.rows.length, "limits on labels are for equal base rates");
   }
-  form(asked.confidence === null || asked.divergence === "hellinger", "a confidence is for Hellinger's distance");
+  const stratified = asked.shift === "stratified";
+  form(asked.confidence === null || (asked.divergence === "hellinger" && !stratified), "a confidence is for Hellinger's distance, and not for strata");
+  form(!stratified || asked.support === "observed", "within strata only losses that occur are spoken of");
 
   form(statements.length > 0, "there is no statement");
   form(metric !== "loss" || (statements.length === 1 && asked.metric.group === null), "a loss is one statement");
@@ -523,6 +572,7 @@ function questionFits(read) {
     }
     if (sample === null) continue;
     form(M !== null && M > 0, "there is no largest loss");
+    form(sample.knowledge.kind !== "strata", "a sample has no strata");
     known(people, sample.weight, sample.knowledge);
     form((sample.losses === null) === (sample.counts === null), "rounded losses and counts belong together");
     if (sample.losses !== null) {
@@ -537,8 +587,8 @@ function questionFits(read) {
     form(sample.region !== "hoeffding" || (sample.losses === null && sample.seed === null), "the region has no rounded losses");
   }
 
-  const bounded = ["hellinger", "total_variation"].includes(asked.divergence);
-  const least = Math.min(...points.filter((point) => point.claim !== null).map((point) => point.rho));
+  const { bounded } = DIVERGENCES[asked.divergence];
+  const least = points.reduce((x, point) => (point.claim === null ? x : Math.min(x, point.rho)), Infinity);
   form(least < Infinity, "no radius has a claim");
   form(read.distance !== null || points.length === 1, "a single certificate has one radius");
   const nearest = [read.distance ?? 0, ...points.filter((point) => point.claim === null).map((point) => point.rho)];
@@ -589,7 +639,7 @@ const TINY = ONE.over(1e12); // the leeway, delta
 function setting(read, { objective, sampling: sample }) {
   const { population: people, question: asked } = read, M = people.ceiling;
   const { weight, knowledge: facts } = sample ?? people;
-  const S = people.groups.length, C = people.labels.length, hellinger = asked.divergence === "hellinger";
+  const S = people.groups.length, C = people.labels.length, divergence = DIVERGENCES[asked.divergence];
   const sensitive = asked.shift === "sensitive", observed = asked.support === "observed";
   if (objective !== null) {
     const { plus, minus, label } = objective;
@@ -597,7 +647,8 @@ function setting(read, { objective, sampling: sample }) {
     need(!isEvery(objective) || sample === null, "no sample is one for every two groups");
     need((plus ?? 0) < S && (minus ?? 0) < S && (label ?? 0) < C, "an objective names what is not there");
   }
-  need(!observed || sensitive || facts.kind === "losses", "with moments one cannot tell which losses occur");
+  need(sensitive || (asked.shift === "stratified") === (facts.kind === "strata"), "strata belong to stratified shifting");
+  need(!observed || sensitive || "cells" in facts, "with moments one cannot tell which losses occur");
   const counts = (y) => objective === null || objective.label === null || (y === objective.label) === objective.inside;
   const mass = sum2(weight);
   const made = (signOf) => INDEX(S).flatMap((s) => INDEX(C).map((y) => {
@@ -611,8 +662,7 @@ function setting(read, { objective, sampling: sample }) {
   const kept = smaller(ONE, Real.of(asked.base_rate_tolerance ?? 0).plus(TINY));
   const e = !asked.fair ? ONE : asked.base_rate_tolerance === null ? ZERO : kept;
   return {
-    read, asked, objective, sample, S, C, M, hellinger, cells, every, e, equal: e.zero, any: e.lo === e.hi && e.minus(ONE).zero, counts,
-    slope: hellinger ? 0 : asked.divergence === "total_variation" ? 1 : Infinity, offset: asked.divergence === "total_variation" ? 0 : 1,
+    read, asked, objective, sample, S, C, M, divergence, hellinger: asked.divergence === "hellinger", cells, every, e, equal: e.zero, any: e.lo === e.hi && e.minus(ONE).zero, counts,
     sides: objective === null ? [] : [objective.plus, objective.minus].filter((s) => s !== null),
     limited: { group: widened(asked.group_limits, S), label: widened(asked.label_limits, C) },
   };
@@ -623,15 +673,22 @@ function setting(read, { objective, sampling: sample }) {
       need(M !== null, "there is no largest loss");
       return { low: ZERO, high: Real.of(M), bound: [], attained: [] };
     }
-    let bound, attained;
+    let bound, attained, ends = [ZERO, M === null ? null : Real.of(M)];
     if (facts.kind === "losses") {
       const bins = facts.cells[s][y].map((numbers) => numbers.map(Real.of)), all = total(bins.map((b) => b[2]));
       bound = bins.flatMap(([low, high, w, t]) => [[low, w.times(ONE.minus(t)).over(all)], [high, w.times(t).over(all)]]);
       attained = bins.map(([low, high, w, t]) => [low.plus(t.times(high.minus(low))), w.over(all)]);
+      if (observed) ends = [smallest(bins.map((b) => b[0])), largest(bins.map((b) => b[1]))];
+    } else if (facts.kind === "strata") {
+      const all = total(facts.cells[s][y].map(([w]) => Real.of(w)));
+      bound = attained = facts.cells[s][y].map(([w, mean]) => [Real.of(mean), Real.of(w).over(all)]);
+      const there = bound.filter(([, part]) => !part.zero).map(([mean]) => mean);
+      ends = [smallest(there), largest(there)];
     } else {
       const E = Real.of(facts.mean[s][y]), V = facts.kind === "mean" ? null : Real.of(facts.variance[s][y]);
       const most = Real.of(M), gap = most.minus(E);
-      if (V === null || asked.divergence === "total_variation") bound = [[ZERO, ONE.minus(E.over(M))], [most, E.over(M)]];
+      if (sensitive) bound = [[E, ONE]];
+      else if (V === null || divergence.step) bound = [[ZERO, ONE.minus(E.over(M))], [most, E.over(M)]];
       else if (sign >= 0 && gap.zero) bound = [[ZERO, ZERO], [most, ONE]];
       else if (sign >= 0) {
         const d = V.plus(gap.square);
@@ -639,19 +696,14 @@ function setting(read, { objective, sampling: sample }) {
       } else if (E.zero) bound = [[ZERO, ONE], [most, ZERO]];
       else bound = [[ZERO, V.over(V.plus(E.square))], [E.plus(V.over(E)), E.square.over(V.plus(E.square))]];
       attained = bound;
-      if (sensitive) attained = [[E, ONE]];
     }
     if (sensitive) {
       const mean = total(attained.map(([loss, part]) => loss.times(part)));
-      const law = [[facts.kind === "losses" ? mean : Real.of(facts.mean[s][y]), ONE]];
-      return { low: law[0][0], high: law[0][0], bound: sign === 0 ? [[ZERO, ONE]] : law, attained: law };
+      bound = attained = [[mean, ONE]];
+      ends = [mean, mean];
     }
-    if (!observed) need(M !== null, "there is no largest loss");
-    const bins = observed ? facts.cells[s][y] : [[0, M]];
-    return {
-      low: smallest(bins.map((b) => Real.of(b[0]))), high: largest(bins.map((b) => Real.of(b[1]))),
-      bound: sign === 0 ? [[ZERO, ONE]] : bound.filter(([, part]) => !part.zero), attained,
-    };
+    need(ends[1] !== null, "there is no largest loss");
+    return { low: ends[0], high: ends[1], bound: sign === 0 ? [[ZERO, ONE]] : bound.filter(([, part]) => !part.zero), attained };
   }
 }
 
@@ -669,7 +721,7 @@ function valued(place, factor) {
       const atoms = cell.bound.map(([loss, part]) => [value(loss), part.times(cell.p)]);
       const ceiling = value(cell.sign > 0 ? cell.high : cell.low);
       let peak = atoms.length ? largest(atoms.map((one) => one[0])) : ceiling;
-      if (place.slope < Infinity) peak = larger(peak, ceiling);
+      if (place.divergence.slope < Infinity) peak = larger(peak, ceiling);
       return { ...cell, atoms, ceiling, peak };
     });
     if (objective !== null && !equal) {
@@ -689,16 +741,17 @@ function valued(place, factor) {
   return { ...place, cells, every: inRoles, at, counted, top: heights.length ? largest(heights) : ZERO };
 }
 
-// The leeway: R, and for Hellinger's distance the affinity A = 1 - R.
+// The leeway: R, the largest ratio kappa, and for Hellinger's distance the affinity A = 1 - R.
 function reach(place, rho) {
-  if (!place.hellinger) { const R = Real.of(rho).plus(TINY.times(ONE.plus(rho))); return { R, A: ONE.minus(R) }; }
+  if (place.asked.divergence === "trimming") return { R: ZERO, A: null, kappa: ONE.plus(TINY).over(ONE.minus(rho)) };
+  if (!place.hellinger) return { R: Real.of(rho).plus(TINY.times(ONE.plus(rho))), A: null, kappa: ONE };
   let A = ONE.minus(Real.of(rho).square);
   if (place.sample !== null) {
     const a = Real.of(place.sample.affinity);
     A = A.times(a).minus(positive(ONE.minus(A.square).times(ONE.minus(a.square))).sqrt);
   }
   A = positive(A.minus(TINY));
-  return { R: ONE.minus(A), A };
+  return { R: ONE.minus(A), A, kappa: ONE };
 }
 
 // ---- Shares and pieces ---------------------------------------------------------------------------------------------------
@@ -773,13 +826,6 @@ function* pieces(place, axis, floors, splits) { // the corners of each leaf, in 
 
 // ---- The two forms of leaves ---------------------------------------------------------------------------------------------
 
-function conjugate(place, lam, z) { // g(z), for lam > 0
-  if (place.hellinger) { need(z.hi < 0n, "a value reaches its multiplier"); return lam.square.over(z.times(-4)); }
-  if (place.asked.divergence === "total_variation") { need(z.atMost(lam), "a value is too far above its multiplier"); return positive(z); }
-  if (place.asked.divergence === "kl") return lam.times(z.over(lam).exp);
-  return positive(z.plus(lam.times(2))).square.over(lam.times(4));
-}
-
 // What stands for a value u in a cell, at a corner: phi u + psi.
 function substitutes(place, relaxed, claimed) {
   const { objective, counted, cells, at, C } = place, one = () => [ONE, ZERO], none = () => [ZERO, ZERO];
@@ -801,8 +847,8 @@ function substitutes(place, relaxed, claimed) {
   return (cell) => [ZERO, most ?? height[cell.y]];
 }
 
-function tilted(place, axis, leaf, claimed, R) { // form T: a function of the corners of a piece
-  const { S, C, e, equal, any, objective, cells, limited } = place, byLabel = axis === "label";
+function tilted(place, axis, leaf, claimed, { R, kappa }) { // form T: a function of the corners of a piece
+  const { S, C, e, equal, any, objective, cells, limited, divergence } = place, byLabel = axis === "label";
   need(byLabel || (axis === "group" && (equal || any)), "form T searches labels, or groups if base rates are equal or arbitrary");
   const both = objective !== null && leaf.relaxed === "none" && objective.plus !== null && objective.minus !== null;
   need(!both || (!byLabel && (equal || objective.label === null)), "form T keeps both sides only where groups are searched");
@@ -814,7 +860,7 @@ function tilted(place, axis, leaf, claimed, R) { // form T: a function of the co
   const tilt = w.map((row) => (highest ?? row).map((x, a) => rest.times(x).minus(leaf.gamma[a])));
   const level = w.map((row) => rest.times(dot(leaf.centre, highest ?? row)).plus(d.zero ? ZERO : d.times(largest(highest ?? row))));
   const mu = { group: leaf.group_mu, label: leaf.label_mu }, other = byLabel ? "group" : "label";
-  const fixed = support(limited[other], level, mu[other]).minus(dot(leaf.gamma, leaf.centre)).plus(lam.times(R.minus(place.offset)))
+  const fixed = support(limited[other], level, mu[other]).minus(dot(leaf.gamma, leaf.centre)).plus(lam.times(R.minus(place.divergence.offset)))
     .plus(supportOf(limited[axis], leaf.omega, mu[axis]));
   const linear = leaf.gamma.map((x, a) => Real.of(x).minus(leaf.omega[a]));
   return (corners) => fixed.plus(largest(corners.map((x) => {
@@ -823,11 +869,11 @@ function tilted(place, axis, leaf, claimed, R) { // form T: a function of the co
     for (const cell of cells) {
       const [a, b] = byLabel ? [cell.y, cell.s] : [cell.s, cell.y];
       const eta = w[b][a].minus(slant[b]), [phi, psi] = substitute(cell, x), past = eta.minus(psi);
-      if (place.slope < Infinity) need(phi.times(cell.ceiling).minus(lam.times(place.slope)).atMost(past), "a multiplier is below its ceiling");
+      if (divergence.slope < Infinity) need(phi.times(cell.ceiling).minus(lam.times(divergence.slope)).atMost(past), "a multiplier is below its ceiling");
       for (const [u, p] of cell.atoms) {
         const z = phi.times(u).minus(past);
         if (lam.zero) need(z.hi <= 0n, "a value is above its multiplier");
-        else sum = sum.plus(p.times(conjugate(place, lam, z)));
+        else sum = sum.plus(p.times(divergence.conjugate(z, lam, kappa)));
       }
     }
     return sum;
@@ -846,7 +892,7 @@ function fractionAt(a, c, q, x, z) { // Term(a, c, q) at a corner x, with the ce
   return larger(itself(), tangent);
 }
 
-function fractional(place, axis, leaf, A) { // form F: a function of the corners of a piece
+function fractional(place, axis, leaf, { A }) { // form F: a function of the corners of a piece
   const { S, C, e, equal, cells, limited, objective } = place, lam = Real.of(leaf.lam);
   need(place.hellinger, "form F is for Hellinger's distance");
   need(leaf.centre.every((x) => x > 0), "a centre is not positive");
@@ -911,7 +957,7 @@ function means(place, { centre, omega, lam: given, group_mu, label_mu }, A) {
   return { labels, fixed, theta, pulls };
 }
 
-function paired(place, axis, leaf, A) { // form P: every two groups, of each pair by the set that is best for it
+function paired(place, axis, leaf, { A }) { // form P: every two groups, of each pair by the set that is best for it
   const { S, C, e, equal, every } = place;
   spend(10 * S * S);
   need(place.hellinger && axis === "part" && leaf.sets.length > 0, "form P is for Hellinger's distance, searches parts, and has a set");
@@ -952,15 +998,15 @@ function paired(place, axis, leaf, A) { // form P: every two groups, of each pai
   };
 }
 
-function excessOf(place, { bound, proof: given }, { R, A }) { // what the proof lacks, at most 0, or nothing is proved
+function excessOf(place, { bound, proof: given }, near) { // what the proof lacks, at most 0, or nothing is proved
   const ratio = place.objective !== null && place.objective.ratio, leaves = given.leaves[Symbol.iterator]();
   let excess = null, inside = ratio; // inside: the claim stands inside of a proof
   for (const corners of pieces(place, given.axis, given.floors, given.splits)) {
     const { value: one, done } = leaves.next();
     need(!done, "leaves are missing");
     need((one.form === "P") === (place.every !== null), "form P is for statements of every two groups, which take no other");
-    const formed = one.form === "T" ? tilted(place, given.axis, one, bound, R)
-      : (one.form === "P" ? paired : fractional)(place, given.axis, one, A);
+    const formed = one.form === "T" ? tilted(place, given.axis, one, bound, near)
+      : (one.form === "P" ? paired : fractional)(place, given.axis, one, near);
     const stated = ratio || (one.form === "T" && place.objective !== null);
     let over = stated ? formed(corners) : formed(corners).minus(bound);
     if (!ratio) over = smaller(over, place.top.minus(bound));
@@ -1003,8 +1049,8 @@ function massesOf(place, { group_mass: groups, label_mass: labels, mass }) { // 
   return masses;
 }
 
-function witnessValue(place, given, attained, { R, A }) { // place without factor; the value, every condition being met
-  const { S, C, cells, objective, hellinger } = place, divergence = place.asked.divergence;
+function witnessValue(place, given, attained, { R, A, kappa }) { // place without factor; the value, every condition being met
+  const { cells, objective, hellinger, divergence } = place;
   const masses = massesOf(place, given), parts = new Map();
   cells.forEach((cell, i) => { const key = cell.s * 2 + cell.part; parts.set(key, (parts.get(key) ?? ZERO).plus(masses[i])); });
   let distance = ZERO, added = ZERO, taken = ZERO, scale = ZERO;
@@ -1019,17 +1065,14 @@ function witnessValue(place, given, attained, { R, A }) { // place without facto
     const ceiling = value(cell.sign > 0 ? cell.high : cell.low);
     let sum = ceiling.times(stray);
     scale = larger(scale, larger(ceiling, ceiling.negated));
-    if (place.slope === Infinity) need(stray.zero, "the witness has losses that the data do not have");
-    if (place.slope === 1) distance = distance.plus(stray);
+    if (divergence.slope === Infinity) need(stray.zero, "the witness has losses that the data do not have");
+    else distance = distance.plus(stray.times(divergence.slope));
     laws.forEach(([loss, part], j) => {
       const p = part.times(cell.p), u = value(loss), q = unit.times(again[j]);
       scale = larger(scale, larger(u, u.negated));
       if (p.zero) { need(again[j] === 0, "the witness weighs a loss that has no mass"); return; }
       sum = sum.plus(u.times(q));
-      if (hellinger) distance = distance.minus(p.times(q).sqrt);
-      else if (place.slope === 1) distance = distance.plus(positive(q.minus(p)));
-      else if (divergence === "kl") distance = distance.plus(q.zero ? p : q.times(q.over(p).log).minus(q).plus(p));
-      else distance = distance.plus(q.minus(p).square.over(p));
+      distance = distance.plus(divergence.cost(p, q, kappa));
     });
     if (cell.sign !== 0 && objective !== null) sum = sum.over(parts.get(cell.s * 2 + cell.part));
     if (cell.sign < 0) taken = taken.minus(sum); else added = added.plus(sum);
@@ -1071,10 +1114,12 @@ function objectivesOf(read) {
   need(!/^(selection|demographic|true|false|equalized)_/.test(metric.name) || people.loss === "selected", "the metric is about selections");
   if (metric.name === "loss") return [null];
   if (Object.hasOwn(PAIRS, metric.name)) {
-    need(metric.group === null, "a metric of pairs has no group");
+    const one = metric.name === "demographic_parity_ratio" && metric.group !== null ? canonical(metric.group) : null;
+    need(one !== null || metric.group === null, "a metric of pairs has no group");
     const positive_ = people.pos_label === null ? -1 : labels.indexOf(canonical(people.pos_label));
     spend(10 * groups.length ** 2);
-    const pairs = INDEX(groups.length).flatMap((a) => INDEX(groups.length).filter((b) => b !== a).map((b) => [a, b]));
+    const pairs = INDEX(groups.length).flatMap((a) => INDEX(groups.length).filter((b) => b !== a && (one === null || groups[b] === one)).map((b) => [a, b]));
+    need(pairs.length > 0, "no group is called so");
     return PAIRS[metric.name].flatMap(([label, inside]) => {
       need(label === null || positive_ >= 0, "no label is called positive");
       return pairs.map(([a, b]) => make(a, b, label === null ? null : positive_, inside, metric.name === "demographic_parity_ratio"));
@@ -1086,58 +1131,48 @@ function objectivesOf(read) {
   return of.flatMap((s) => (metric.name === "cell_loss" ? INDEX(labels.length) : [null]).map((label) => make(s, null, label)));
 }
 
-const halvesOf = (objective) => [{ ...objective, minus: null }, { ...objective, plus: null }];
-
 function metricProved(read, statements) { // statements: of each, at each radius with a claim, what was proved
-  const { question: asked, population: people } = read, objectives = objectivesOf(read);
-  const ratio = objectives[0] !== null && objectives[0].ratio;
-  const pairs = objectives[0] !== null && objectives[0].minus !== null, together = pairs && asked.confidence === null;
-  const halved = pairs && !ratio && (asked.confidence === null || people.groups.length > 10), everyOf = (one) => ({ ...one, plus: null, minus: null });
-  const others = (one) => [...(halved ? halvesOf(one) : []), ...(together ? [everyOf(one)] : [])];
-  const possible = new Set([...objectives, ...objectives.flatMap(others)].map(keyOf)), numbers = new Map();
+  const { question: asked } = read, objectives = objectivesOf(read), ratio = objectives[0] !== null && objectives[0].ratio;
+  const together = objectives[0] !== null && objectives[0].minus !== null && asked.confidence === null;
+  const everyOf = (one) => keyOf({ ...one, plus: null, minus: null });
+  const possible = new Set([...objectives.map(keyOf), ...(together ? objectives.map(everyOf) : [])]), numbers = new Map();
   read.statements.forEach(({ objective, confidence }, i) => {
     const key = keyOf(objective);
     need(possible.has(key), "a statement is not of the metric");
     need(!numbers.has(key), "a statement is there twice");
     numbers.set(key, i);
     if (confidence !== null) {
-      const error = ONE.minus(confidence).times(possible.size);
+      const error = ONE.minus(confidence).times(objectives.length);
       need(error.atMost(ONE.minus(asked.confidence)), "the statements together may be wrong too often");
     }
   });
-  const sources = objectives.map((objective) => {
-    const own = numbers.get(keyOf(objective));
-    if (own !== undefined) return Object.assign([own], { own: true });
-    const every = together ? numbers.get(keyOf(everyOf(objective))) : undefined;
-    if (every !== undefined) return [every];
-    const halves = halved ? halvesOf(objective).map((half) => numbers.get(keyOf(half))) : [undefined];
-    need(!halves.includes(undefined), "a statement of the metric is missing");
-    return halves;
-  });
-  const best = ratio ? smallest : largest, extreme = ratio ? Math.min : Math.max;
+  const sources = [...new Set(objectives.map((one) => numbers.get(keyOf(one)) ?? (together ? numbers.get(everyOf(one)) : undefined)))];
+  need(!sources.includes(undefined), "a statement of the metric is missing");
+  const best = ratio ? smallest : largest, extreme = (list) => list.reduce((x, y) => (ratio ? Math.min : Math.max)(x, y));
   return statements.map(({ point, results }) => {
-    const claimed = best(sources.map((source) => total(source.map((i) => Real.of(point.answers[i].bound)))));
-    need(ratio ? Real.of(point.claim.bound).atMost(claimed) : claimed.atMost(point.claim.bound), "the claim says more than its statements");
-    const attained = sources.filter((source) => source.own).map(([i]) => point.answers[i].attained).filter((x) => x !== null);
+    const claimed = extreme(sources.map((i) => point.answers[i].bound));
+    need(ratio ? point.claim.bound <= claimed : claimed <= point.claim.bound, "the claim says more than its statements");
+    const attained = sources.map((i) => point.answers[i].attained).filter((x) => x !== null);
     need(attained.length > 0, "no statement of the metric has a witness");
-    need(extreme(...attained) === point.claim.attained, "the attained value is not that of the statements");
-    const proved = best(sources.map((source) => total(source.map((i) => results[i].proved))));
-    const values = sources.filter((source) => source.own).map(([i]) => results[i].value).filter((x) => x !== null);
+    need(extreme(attained) === point.claim.attained, "the attained value is not that of the statements");
+    const proved = best(sources.map((i) => results[i].proved)), values = sources.map((i) => results[i].value).filter((x) => x !== null);
     return { rho: point.rho, ...point.claim, proved: proved.about, value: values.length ? best(values).about : null };
   });
 }
 
-const SPACES = { hellinger: "Hellinger's distance", total_variation: "total variation", kl: "Kullback-Leibler divergence", chi_squared: "chi squared" };
+const SHIFTS = {
+  general: "anything may change", stratified: "only the sizes of cells and of strata in them change", sensitive: "only the sizes of the cells change",
+};
 
 function wordsOf({ population: people, question: asked }) { // a question, in words that are not its author's
   const rows = asked.group_limits.rows.length + asked.label_limits.rows.length, { group_limits: g, label_limits: l } = asked;
   const limited = [g.skew === null ? null : `group shares differ by at most ${g.skew}`, l.skew === null ? null : `label shares differ by at most ${l.skew}`];
   return [
     `${asked.metric.name.replaceAll("_", " ")}${asked.metric.group === null ? "" : ` of the group ${JSON.stringify(asked.metric.group)}`}, measured as ${JSON.stringify(people.loss)}`,
-    asked.shift === "general" ? "anything may change" : "only the sizes of the cells change",
+    SHIFTS[asked.shift],
     asked.support === "observed" ? "only losses that occur" : null,
     !asked.fair ? "any base rates" : asked.base_rate_tolerance === null ? "equal base rates" : `base rates that differ by at most ${asked.base_rate_tolerance}`,
-    ...limited, rows ? `${rows} limits on shares` : null, `rho is the radius of ${SPACES[asked.divergence]}`,
+    ...limited, rows ? `${rows} limits on shares` : null, `rho is the radius of ${DIVERGENCES[asked.divergence].words}`,
     asked.confidence === null ? null : `confidence ${asked.confidence}`,
   ].filter((part) => part !== null).join("; ");
 }
