@@ -187,6 +187,13 @@ const MOST_BYTES = 32e6, DEEPEST = 14;
 
 class Written { constructor(value) { this.value = value; } } // a whole number written with a fraction or an exponent
 
+// A name, or a text, for people: nothing that cannot be seen, and not too much.
+const shown = (value) => {
+  const all = JSON.stringify(value).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (unit) => `\\u{${unit.codePointAt(0).toString(16)}}`);
+  return all.length > 80 ? `${all.slice(0, 80)} ...` : all;
+};
+const listed = (names) => names.slice(0, 20).map(shown).join(", ") + (names.length > 20 ? ` and ${names.length - 20} more` : "");
+
 function parse(text) { // whole literals that are no double come out as BigInt
   let at = 0, deep = 0;
   const fail = (why) => { throw new Malformed(`${why} (character ${at} of the text)`); };
@@ -201,21 +208,21 @@ function parse(text) { // whole literals that are no double come out as BigInt
     for (;;) {
       value += sticky(stretch)[0];
       if (text[at] === '"') { at += 1; return value; }
-      const found = sticky(escape) ?? fail("a text that is not JSON's");
+      const found = sticky(escape) ?? fail("has a text that is not JSON's");
       value += found[1] ? String.fromCharCode(parseInt(found[1], 16)) : escapes[found[2]] ?? found[2];
     }
   };
   const numeral = () => {
-    const found = sticky(literal) ?? fail("not JSON");
+    const found = sticky(literal) ?? fail("is not JSON");
     const value = Number(found[0]);
     if (found[1] || found[2]) return Number.isInteger(value) ? new Written(value) : value;
     if (Number.isSafeInteger(value)) return value;
-    if (found[0].length > 400) fail("a number is too large");
+    if (found[0].length > 400) fail("has a number that is too large");
     return Number.isFinite(value) && BigInt(found[0]) === BigInt(value) ? value : BigInt(found[0]);
   };
   const entries = (end, read) => {
     deep += 1;
-    if (deep > DEEPEST) fail("nested too deep");
+    if (deep > DEEPEST) fail("is nested deeper than any certificate");
     at += 1;
     blank();
     if (text[at] === end) at += 1;
@@ -224,7 +231,7 @@ function parse(text) { // whole literals that are no double come out as BigInt
       blank();
       at += 1;
       if (text[at - 1] === end) break;
-      if (text[at - 1] !== ",") fail("not JSON");
+      if (text[at - 1] !== ",") fail("is not JSON");
       blank();
     }
     deep -= 1;
@@ -237,11 +244,11 @@ function parse(text) { // whole literals that are no double come out as BigInt
     if (first === "{") {
       const object = Object.create(null);
       entries("}", () => {
-        if (text[at] !== '"') fail("not JSON");
+        if (text[at] !== '"') fail("is not JSON");
         const key = string();
-        if (key in object) fail(`two entries ${JSON.stringify(key)}`);
+        if (key in object) fail(`has two entries ${shown(key)}`);
         blank();
-        if (text[at] !== ":") fail("not JSON");
+        if (text[at] !== ":") fail("is not JSON");
         at += 1;
         object[key] = value();
       });
@@ -254,7 +261,7 @@ function parse(text) { // whole literals that are no double come out as BigInt
   };
   const document = value();
   blank();
-  if (at < text.length) fail("something follows the document");
+  if (at < text.length) fail("is followed by something");
   return document;
 }
 
@@ -347,7 +354,7 @@ const DIVERGENCES = {
 
 const within = (path, read) => {
   try { return read(); } catch (error) {
-    if (error instanceof Malformed) error.message = `${path}${/^[[.]/.test(error.message) ? "" : " "}${error.message}`;
+    if (error instanceof Malformed) error.message = `${path}${/^[[.]/.test(error.message) ? "" : /^(is|has|lacks) /.test(error.message) ? " " : ": "}${error.message}`;
     throw error;
   }
 };
@@ -383,7 +390,7 @@ const list = (type, most = Infinity) => (value) => {
 const table = (type) => list(list(type));
 const object = (types) => (value) => {
   form(value !== null && typeof value === "object" && !Array.isArray(value) && !(value instanceof Written), "is not an object");
-  for (const key of Object.keys(value)) form(Object.hasOwn(types, key), `has an unknown entry ${JSON.stringify(key)}`);
+  for (const key of Object.keys(value)) form(Object.hasOwn(types, key), `has an unknown entry ${shown(key)}`);
   const read = {};
   for (const key of Object.keys(types)) {
     form(key in value, `lacks ${key}`);
@@ -1131,8 +1138,10 @@ function objectivesOf(read) {
   return of.flatMap((s) => (metric.name === "cell_loss" ? INDEX(labels.length) : [null]).map((label) => make(s, null, label)));
 }
 
-function metricProved(read, statements) { // statements: of each, at each radius with a claim, what was proved
-  const { question: asked } = read, objectives = objectivesOf(read), ratio = objectives[0] !== null && objectives[0].ratio;
+const isRatio = (read) => read.question.metric.name === "demographic_parity_ratio";
+
+function sourcesOf(read) { // the numbers of the statements that the metric follows from, nothing being left out
+  const { question: asked } = read, objectives = objectivesOf(read);
   const together = objectives[0] !== null && objectives[0].minus !== null && asked.confidence === null;
   const everyOf = (one) => keyOf({ ...one, plus: null, minus: null });
   const possible = new Set([...objectives.map(keyOf), ...(together ? objectives.map(everyOf) : [])]), numbers = new Map();
@@ -1148,8 +1157,12 @@ function metricProved(read, statements) { // statements: of each, at each radius
   });
   const sources = [...new Set(objectives.map((one) => numbers.get(keyOf(one)) ?? (together ? numbers.get(everyOf(one)) : undefined)))];
   need(!sources.includes(undefined), "a statement of the metric is missing");
-  const best = ratio ? smallest : largest, extreme = (list) => list.reduce((x, y) => (ratio ? Math.min : Math.max)(x, y));
-  return statements.map(({ point, results }) => {
+  return sources;
+}
+
+function metricProved(read, sources, answered) { // answered: at each radius with a claim, what was proved of each statement
+  const ratio = isRatio(read), best = ratio ? smallest : largest, extreme = (list) => list.reduce((x, y) => (ratio ? Math.min : Math.max)(x, y));
+  return answered.map(({ point, results }) => located(`rho = ${point.rho}`, () => {
     const claimed = extreme(sources.map((i) => point.answers[i].bound));
     need(ratio ? point.claim.bound <= claimed : claimed <= point.claim.bound, "the claim says more than its statements");
     const attained = sources.map((i) => point.answers[i].attained).filter((x) => x !== null);
@@ -1157,7 +1170,7 @@ function metricProved(read, statements) { // statements: of each, at each radius
     need(extreme(attained) === point.claim.attained, "the attained value is not that of the statements");
     const proved = best(sources.map((i) => results[i].proved)), values = sources.map((i) => results[i].value).filter((x) => x !== null);
     return { rho: point.rho, ...point.claim, proved: proved.about, value: values.length ? best(values).about : null };
-  });
+  }));
 }
 
 const SHIFTS = {
@@ -1166,32 +1179,42 @@ const SHIFTS = {
 
 function wordsOf({ population: people, question: asked }) { // a question, in words that are not its author's
   const rows = asked.group_limits.rows.length + asked.label_limits.rows.length, { group_limits: g, label_limits: l } = asked;
-  const limited = [g.skew === null ? null : `group shares differ by at most ${g.skew}`, l.skew === null ? null : `label shares differ by at most ${l.skew}`];
   return [
-    `${asked.metric.name.replaceAll("_", " ")}${asked.metric.group === null ? "" : ` of the group ${JSON.stringify(asked.metric.group)}`}, measured as ${JSON.stringify(people.loss)}`,
+    `${asked.metric.name.replaceAll("_", " ")}${asked.metric.group === null ? "" : ` of the group ${shown(asked.metric.group)}`}`,
+    people.loss === "selected" ? `selected are rows that are predicted as ${shown(people.pos_label)}` : `the loss is called ${shown(people.loss)}`,
     SHIFTS[asked.shift],
     asked.support === "observed" ? "only losses that occur" : null,
     !asked.fair ? "any base rates" : asked.base_rate_tolerance === null ? "equal base rates" : `base rates that differ by at most ${asked.base_rate_tolerance}`,
-    ...limited, rows ? `${rows} limits on shares` : null, `rho is the radius of ${DIVERGENCES[asked.divergence].words}`,
+    g.skew === null ? null : `group shares differ by at most ${g.skew}`, l.skew === null ? null : `label shares differ by at most ${l.skew}`,
+    rows ? `${rows} limits on shares` : null, `rho is the radius of ${DIVERGENCES[asked.divergence].words}`,
     asked.confidence === null ? null : `confidence ${asked.confidence}`,
   ].filter((part) => part !== null).join("; ");
 }
+const aboutData = ({ rows, weighted, groups, labels }) =>
+  `${rows === null ? "an unknown number of" : rows} rows${weighted ? " with weights" : ""}; groups ${listed(groups)}; labels ${listed(labels)}`;
+
+function gateOf(read, points, { threshold, passed }) { // its truth, and its words
+  const ratio = isRatio(read), side = ratio ? "at least" : "at most";
+  const worst = points.map(({ bound }) => bound).reduce((a, b) => ((ratio ? b < a : b > a) ? b : a));
+  need((ratio ? worst >= threshold : worst <= threshold) === passed, "a gate does not say the truth");
+  return { threshold, passed, words: `gate ${passed ? "passed" : "failed"}: has to be ${side} ${threshold}, and is ${side} ${worst}` };
+}
 
 function questionProved(read, options, notes, counted) {
-  const places = read.statements.map((one, i) => located(`statement ${i + 1}`, () => {
+  const sources = sourcesOf(read), numbered = (i, prove) => (read.statements.length > 1 ? located(`statement ${i}`, prove) : prove());
+  const places = read.statements.map((one, i) => numbered(i, () => {
     const place = setting(read, one);
     if (one.sampling !== null) samplingProved(read, place, one.confidence).forEach((note) => notes.add(note));
     return place;
   }));
-  const claims = read.points.filter((point) => point.claim !== null);
-  const points = metricProved(read, claims.map((point) => {
+  const points = metricProved(read, sources, read.points.filter((point) => point.claim !== null).map((point) => {
     if (options.progress) options.progress(counted.radii, options.radii);
     counted.radii += 1;
-    return { point, results: point.answers.map((given, i) => located(`radius ${point.rho}, statement ${i + 1}`, () => {
+    return { point, results: point.answers.map((given, i) => located(`rho = ${point.rho}`, () => numbered(i, () => {
       counted.leaves += given.proof.leaves.length;
       counted.witnesses += given.witness === null ? 0 : 1;
       return answerProved(places[i], point.rho, given);
-    })) };
+    }))) };
   }));
   return { words: wordsOf(read), points };
 }
@@ -1211,26 +1234,26 @@ function check(bytes, options = {}) { // the verdict on a document, whatever it 
   memory.clear();
   Object.assign(effort, { spent: 0, most: options.patient ? 3e8 : 5e6 });
   const notes = new Set(), counted = { radii: 0, leaves: 0, witnesses: 0 };
-  const result = { verdict: "not a certificate", status: 2, reason: null, digest: null, sha256: bytes.length > MOST_BYTES ? null : hex(sha256(bytes)), questions: [], checked: [], left: LEFT };
+  const result = {
+    verdict: "not a certificate", status: 2, reason: null, digest: null, sha256: bytes.length > MOST_BYTES ? null : hex(sha256(bytes)), about: null, questions: [], checked: [], left: LEFT,
+  };
   try {
     form(bytes.length <= MOST_BYTES, "the document is longer than 32,000,000 bytes");
     let content;
     try { content = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes); } catch { throw new Malformed("the document is not UTF-8"); }
     const read = within("the document", () => certificate(parse(content))), questions = within("the document", () => fits(read));
-    Object.assign(result, { verdict: "not proved", status: 1, digest: read.digest });
+    Object.assign(result, { verdict: "not proved", status: 1, digest: read.digest, about: aboutData(read.population) });
     need(`sha256:${hex(sha256(encode(canonical(read.population))))}` === read.digest, "the digest is not that of the population");
     const radii = questions.reduce((sum, one) => sum + one.points.filter((point) => point.claim !== null).length, 0);
-    const proved = questions.map((one, i) => located(`question ${i + 1}`, () => questionProved(one, { ...options, radii }, notes, counted)));
+    const proved = questions.map((one, i) => {
+      const prove = () => questionProved(one, { ...options, radii }, notes, counted);
+      return questions.length > 1 ? located(`question ${i} (${one.question.metric.name.slice(0, 80)})`, prove) : prove();
+    });
     if (read.confidence !== null) {
       const errors = total(questions.map((one) => ONE.minus(one.question.confidence)));
       need(errors.atMost(ONE.minus(read.confidence)), "the questions together may be wrong too often");
     }
-    for (const { question: number, threshold, passed } of read.gates) {
-      const ratio_ = questions[number].question.metric.name === "demographic_parity_ratio";
-      const kept = proved[number].points.every(({ bound }) => (ratio_ ? bound >= threshold : bound <= threshold));
-      need(kept === passed, "a gate does not say the truth");
-      proved[number].gate = { threshold, passed };
-    }
+    for (const gate of read.gates) proved[gate.question].gate = gateOf(questions[gate.question], proved[gate.question].points, gate);
     Object.assign(result, { verdict: "the claim is proved", status: 0, questions: proved });
     result.checked = [
       "the text, the entries and how they fit together", "the digest of the statistics",
@@ -1571,9 +1594,11 @@ if (typeof module !== "undefined" && module.exports) {
     try {
       const result = check(require("node:fs").readFileSync(file ?? ""), { patient: flags.includes("--patient") });
       console.log(result.reason === null ? result.verdict : `${result.verdict}: ${result.reason}`);
-      for (const { words, points } of result.questions) {
+      if (result.about !== null) console.log(`  about the data: ${result.about}`);
+      for (const { words, points, gate } of result.questions) {
         console.log(`  ${words}`);
         for (const { rho, bound, attained, proved } of points) console.log(`    rho ${rho}: claimed ${bound}, the proof gives ${proved}; attained ${attained}`);
+        if (gate) console.log(`    ${gate.words}`);
       }
       for (const part of ["checked", "left", "notes"]) for (const line of result[part]) console.log(`  ${part === "checked" ? part : "not checked"}: ${line}`);
       process.exitCode = result.status;
