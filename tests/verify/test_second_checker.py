@@ -7,6 +7,7 @@ import json
 import random
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -334,13 +335,13 @@ def _radius(rho: float) -> Callable[[dict[str, Any]], Any]:
     return lambda document: document["questions"][0]["points"][0].update(rho=rho)
 
 
-def _empty(document: dict[str, Any]) -> None:
+def _empty(document: dict[str, Any], mean: float = 0) -> None:
     """Leave a stratum empty, and its cell with less weight."""
     population = document["population"]
     cell = population["measures"][0]["knowledge"]["cells"][0][0]
     population["weight"][0][0] -= cell[0][0]
     population["rows"] -= cell[0][0]
-    cell[0] = [0, 0]
+    cell[0] = [0, mean]
 
 
 def _of_one_group(group: Any) -> Callable[[dict[str, Any]], Any]:
@@ -382,7 +383,7 @@ EDGES: dict[str, dict[str, Callable[[dict[str, Any]], Any]]] = {
         "a stratum too many": _strata(lambda known: known["cells"][1][0].append([0, 0])),
         "a stratum of three numbers": _strata(lambda known: known["cells"][1][0][0].append(0)),
         "a mean above the ceiling": _strata(lambda known: known["cells"][1][0][0].__setitem__(1, 1.0000000000000002)),
-        "a mean without rows": lambda d: [_empty(d), _strata(lambda k: k["cells"][0][0].__setitem__(0, [0, 0.5]))(d)],
+        "a mean without rows": partial(_empty, mean=0.5),
         "a stratum without rows": _empty,
         "weights that add up nearly": _strata(
             lambda k: k["cells"][1][0][0].__setitem__(0, k["cells"][1][0][0][0] * (1 + 1e-10))
