@@ -76,7 +76,8 @@ def improving(bench: Bench) -> Results:
     """Run the study and write its page."""
     names = bench.settings.datasets
     splits = 2 if bench.settings.quick else SPLITS
-    models = ("logistic",) if bench.settings.quick else tuple(MODELS)
+    named = bench.settings.model
+    models = (named,) if named in MODELS else ("logistic",) if bench.settings.quick else tuple(MODELS)
     bench.progress.expect(len(names) * (len(models) + 1))
     found: dict[tuple[str, str], Table] = {}
     cooled: dict[str, Table] = {}
@@ -106,7 +107,7 @@ def _made(bench: Bench, splits: int) -> tuple[str, ...]:
 
 def _stored(bench: Bench, name: str, splits: int, compute: Callable[[], Mapping[str, Table]]) -> Table:
     with bench.progress.task(name):
-        settings = bench.stamp | {"splits": splits, "study": 1}
+        settings = {"version": __version__, "seed": bench.settings.seed, "splits": splits}
         return bench.store.tables(name, settings, compute)["values"]
 
 
