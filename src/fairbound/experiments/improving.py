@@ -92,15 +92,18 @@ def improving(bench: Bench) -> Results:
     for ending, content in _picture(found).items():
         bench.store.write(f"figures/improve.{ending}", content)
     overview = _overview(found, figure, splits)
-    results = Results("Improving a model: a study", _made(bench, splits), (overview, *sections, _temperatures(cooled)))
+    results = Results(
+        "Improving a model: a study", _made(bench, splits, models), (overview, *sections, _temperatures(cooled))
+    )
     bench.store.write("index.html", write_html(results, sorted((bench.store.folder / "data").glob("*.csv"))))
     bench.store.write("results.md", write_markdown(results))
     return results
 
 
-def _made(bench: Bench, splits: int) -> tuple[str, ...]:
+def _made(bench: Bench, splits: int, models: tuple[str, ...]) -> tuple[str, ...]:
+    only = f" --model {models[0]}" if len(models) < len(MODELS) else ""
     return (
-        f"Made by `fairbound reproduce improve` of fairbound {__version__}: seeds {bench.settings.seed} to "
+        f"Made by `fairbound reproduce improve{only}` of fairbound {__version__}: seeds {bench.settings.seed} to "
         f"{bench.settings.seed + splits - 1} for the splits.",
     )
 
