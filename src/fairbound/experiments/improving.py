@@ -382,7 +382,7 @@ def _picture(found: Mapping[tuple[str, str], Table]) -> dict[str, bytes]:
     marks = {"plain": "s", "aware": "D", "prices": "^", "balanced": "v", "odds": "P", "gradient": "X"}
     with rc_context({"font.size": 8, "svg.hashsalt": "improve"}):
         columns = len({model for _, model in found})
-        canvas = Canvas(figsize=(4.2 * columns, 2.7 * (len(found) // columns) + 0.7), layout="constrained")
+        canvas = Canvas(figsize=(max(5.2, 4.2 * columns), 2.7 * (len(found) // columns) + 1.0), layout="constrained")
         grid = canvas.subplots(len(found) // columns, columns, squeeze=False)
         for axes, ((name, model), table) in zip(grid.ravel(), found.items(), strict=True):
             means = {
@@ -399,7 +399,7 @@ def _picture(found: Mapping[tuple[str, str], Table]) -> dict[str, bytes]:
             axes.grid(color="#e3e6ea", linewidth=0.5)
             axes.set_axisbelow(True)
         handles, labels = grid[0, 0].get_legend_handles_labels()
-        canvas.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+        canvas.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
         files = {}
         for ending, about in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
             packed = io.BytesIO()
