@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flint import arb, fmpq
 
 from fairbound.certificate.between import ProvedCurve
 from fairbound.cli import main
-from fairbound.verify import strict
+from fairbound.verify import strict, verdict
+from fairbound.verify.balls import RefusedError
+from fairbound.verify.document import Proof
+from fairbound.verify.leaves import _term
+from fairbound.verify.shares import pieces
 from fairbound.verify.strict import canonical
 from fairbound.verify.verdict import Verdict, Verification, verify
 from tests.by_hand import framed, only
@@ -303,3 +308,83 @@ def test_the_size_is_counted_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strict, "MOST_BYTES", len(text.encode()))
     assert verify(text).valid
     assert verify(text.encode()).valid
+
+
+# Guards that nothing else here needs: what each refuses, and why
+
+
+def test_losses_without_a_ceiling_prove_nothing_where_they_may_change() -> None:
+    """If anything may change, and nobody says how large a loss can be, no multiplier is high enough."""
+    document = loss()
+    document["population"]["measures"][0]["knowledge"] = {
+        "kind": "losses",
+        "cells": [[[[mean, mean, weight, 0.0]] for mean, weight in zip(row, [3.0, 2.0], strict=True)] for row in MEANS],
+        "rows": 3.0,
+    }
+    assert checked(document).valid
+    only(document)["shift"] = "general"
+    assert not checked(document).valid  # the ceiling is 1
+    document["population"]["measures"][0]["ceiling"] = None
+    found = checked(document)
+    assert found.verdict is Verdict.NOT_PROVED
+    assert "general shifting needs a finite ceiling" in found.reasons
+
+
+def test_infinite_terms_prove_nothing() -> None:
+    """Not even what is true of all distributions."""
+    document = loss()
+    only(document)["points"][0]["answers"][0]["proof"]["leaves"] = [tilted(level=0.6, lam=1.0)]
+    found = checked(document)
+    assert found.verdict is Verdict.NOT_PROVED
+    assert "a term is infinite" in found.reasons[0]
+
+
+def test_a_mean_of_nobody_is_not_attained() -> None:
+    document = difference()
+    only(document)["points"][0]["answers"][0]["witness"]["group_mass"] = [0.0, 1.0]
+    found = checked(document)
+    assert found.verdict is Verdict.NOT_PROVED
+    assert any("no mass where the means are taken" in reason for reason in found.reasons)
+
+
+def test_a_proof_without_pieces_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tree of pieces has one at least; if it had none the place that decides would not call it proved."""
+    monkeypatch.setattr(verdict, "excesses", lambda *_: [])
+    found = checked(loss())
+    assert found.verdict is Verdict.NOT_PROVED
+    assert "the proof has no pieces: it proves nothing" in found.reasons
+
+
+def test_terms_whose_kind_cannot_be_told_are_bounded_by_the_larger_one() -> None:
+    """Convex or concave, balls do not say: the term itself where it is finite, and its tangent."""
+    c, q, one = arb(0, 0.1), arb(0, 0.1), arb(1)
+    with pytest.raises(RefusedError, match="a tangent is taken"):
+        _term(arb(0), c, q, one, one)
+    with pytest.raises(RefusedError, match="an atom's term is infinite"):
+        _term(arb(0), arb(0.5), arb(0, 0.6), one, arb(0.5))
+    bound = _term(arb(0), arb(1), arb(0, 0.1), one, arb(0.5))
+    assert all(bound.upper() >= 1 / (1 + arb(q)) for q in (-0.0999, 0.0, 0.0999))
+
+
+def test_pieces_of_very_many_shares_are_not_checked() -> None:
+    proof = Proof("label", [0.0] * 5000, [None], [])
+    with pytest.raises(RefusedError, match="more than 4096 shares"):
+        list(pieces(proof, [fmpq(0)] * 5000))
+
+
+def test_only_rows_that_count_once_are_a_sample() -> None:
+    """Weights, moments, and rows of which some are missing say nothing of where rows came from."""
+    moments = {"kind": "mean", "mean": [[0.0, 0.0], [0.0, 0.0]]}
+    for change, reason in (
+        ({"weighted": True}, "rows without weights"),
+        ({"rows": None}, "the rows themselves"),
+        ({"rows": 11.0}, "do not add up to the number of rows"),
+        ({"knowledge": moments}, "the rows themselves"),
+    ):
+        document = sampled()
+        assert checked(document).valid
+        measure = document["population"]["measures"][0]
+        (measure if "knowledge" in change else document["population"]).update(change)
+        found = checked(document)
+        assert found.verdict is Verdict.NOT_PROVED
+        assert any(reason in given for given in found.reasons), found.reasons
