@@ -424,7 +424,14 @@ def _beyond_what_occurs(document: Document) -> None:
     _put("witness", "reweighting", value=[[[0.5, 0.5]] * 2] * 2)(document)
 
 
-_F = {"zeta": [[1.0, 1.0], [1.0, 1.0]], "base": None, "offset": None, "slope": None, "omega": [0.0, 0.0], "nu": None}
+_F: Document = {
+    "zeta": [[1.0, 1.0], [1.0, 1.0]],
+    "base": None,
+    "offset": None,
+    "slope": None,
+    "omega": [0.0, 0.0],
+    "nu": None,
+}
 _F |= {"form": "F", "centre": [0.5, 0.5], "lam": 1.0, "group_mu": [], "label_mu": []}
 
 REFUSED: dict[str, tuple[Any, str]] = {
