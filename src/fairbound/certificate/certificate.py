@@ -350,7 +350,7 @@ class Certificate:
 
     @property
     def strata(self) -> list[StratumShare]:
-        """Of stratified shifting: the strata in the data and in the worst case, those that grow most first."""
+        """The strata in the data and in the worst case of stratified shifting, those that grow most first."""
         return stratum_shares(self.population, self.witness) if self.shift == "stratified" else []
 
     def plot_worst_case(self, ax: Axes | None = None) -> Axes:
@@ -439,10 +439,11 @@ def combined(
 ) -> Certificate:
     """Return the certificate of a metric from those of its objectives; the worst of them leads.
 
-    Its bound is the worst of theirs, unless more follows from what is supporting.
+    Of equal bounds that leads whose worst case is worst. The bound of the whole is the worst of theirs, unless more
+    follows from what is supporting.
     """
     worst = min if parts[0].lower else max
-    first = worst(parts, key=lambda c: c.bound)
+    first = worst(parts, key=lambda c: (c.bound, c.attained))
     return replace(
         first,
         bound=first.bound if bound is None else bound,
