@@ -36,6 +36,7 @@ PUBLIC = [
     "Outcome",
     "Population",
     "Predicted",
+    "Prequential",
     "Prices",
     "Provenance",
     "Region",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbound.arithmetic.arrays import Floats
+from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.sampling.discretise import Sample
 from fairbound.verify.prequential import (
     BEND,
@@ -27,7 +27,11 @@ from fairbound.verify.prequential import (
 )
 
 #: How often the interval of possible bounds is halved, and what is added to its end for rounding, in ceilings.
-HALVINGS, ROUNDING = 40, 1e-9
+HALVINGS, ROUNDING = 36, 1e-9
+
+#: Rows that look as is to be expected in every block bring the capital to half of its aim when half of all samples
+#: reach it: the last steps need luck.
+EXPECTED_SHORT = float(np.log(2.0))
 
 
 def dealt(sample: Sample, seed: int) -> Floats:
@@ -43,22 +47,40 @@ def expected_blocks(sample: Sample) -> Floats:
     return sizes[:, None, None, None] * sample.counts / rows
 
 
-def least_rejected(blocks: Floats, losses: Floats, affinity: float, error: float) -> Floats:
-    """Return the least bounds that are rejected, with all larger ones; ``blocks`` (N, B, S, C, J), the first unbet."""
-    if blocks.shape[3] < blocks.shape[2]:
-        blocks = np.swapaxes(blocks, 2, 3)
-    ceiling = float(losses[-1])
-    rows = float(blocks[0].sum())
-    bets = [_Bets.of(blocks[:, :n].sum(axis=1), blocks[:, n], losses, affinity, rows) for n in range(1, len(blocks[0]))]
-    allowed = error - rows * len(blocks[0]) * STEP
-    low, high = np.zeros(len(blocks)), np.full(len(blocks), ceiling)
-    if allowed <= 0.0:
-        return high
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        rejected = _missing(bets, middle, -float(np.log(allowed))) <= 0.0
-        low, high = np.where(rejected, low, middle), np.where(rejected, middle, high)
-    return np.minimum(high + ROUNDING * ceiling, ceiling)
+@dataclass(frozen=True)
+class Wagers:
+    """The bets on all blocks of some samples, for one radius, whatever it is that they are made against.
+
+    ``aim`` is the logarithm of the capital that rejects: of the inverse of the error probability.
+    """
+
+    bets: list[_Bets]
+    ceiling: float
+    aim: float
+
+    @classmethod
+    def on(cls, blocks: Floats, losses: Floats, affinity: float, error: float) -> Wagers:
+        """Make the bets on samples of equal size; ``blocks`` are (N, blocks, S, C, losses); none on the first."""
+        if blocks.shape[3] < blocks.shape[2]:
+            blocks = np.swapaxes(blocks, 2, 3)
+        rows, count = float(blocks[0].sum()), blocks.shape[1]
+        bets = [_Bets.of(blocks[:, :n].sum(axis=1), blocks[:, n], losses, affinity, rows) for n in range(1, count)]
+        allowed = error - rows * count * STEP
+        return cls(bets, float(losses[-1]), -float(np.log(allowed)) if allowed > 0.0 else np.inf)
+
+    def rejected(self, claimed: Floats, short: float = 0.0) -> Booleans:
+        """Whether values are rejected, and all larger ones; ``short`` is what capitals may miss, as a logarithm."""
+        return _missing(self.bets, claimed, self.aim) <= short
+
+    def least(self, short: float = 0.0) -> Floats:
+        """Return the least values that are rejected, no more than the ceiling."""
+        count = len(self.bets[0].rows)
+        low, high = np.zeros(count), np.full(count, self.ceiling)
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            rejected = self.rejected(middle, short)
+            low, high = np.where(rejected, low, middle), np.where(rejected, middle, high)
+        return np.minimum(high + ROUNDING * self.ceiling, self.ceiling)
 
 
 def _missing(bets: list[_Bets], claimed: Floats, aim: float) -> Floats:

@@ -17,7 +17,8 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations, product
+from functools import lru_cache
+from itertools import accumulate, combinations, pairwise, product
 
 from flint import arb
 
@@ -76,7 +77,7 @@ def blocks_of(counts: Counts, seed: int) -> list[Counts]:
     key = hashlib.sha256(f"{seed},{losses};blocks;".encode() + content).digest()
     uniform = random.Random(int.from_bytes(key, "big")).random  # noqa: S311 (not a secret)
     ends = ends_of(sum(sum(cell) for row in counts for cell in row))
-    left = [ends[0], *(last - first for first, last in zip(ends, ends[1:], strict=False))]
+    left = [ends[0], *(last - first for first, last in pairwise(ends))]
     found = [[[[0] * len(cell) for cell in row] for row in counts] for _ in left]
     whole = sum(left)
     for s, y in ordered:
@@ -161,6 +162,7 @@ def multipliers(law: Table, gaps: list[float], tau: float) -> Multipliers:
     return Multipliers(zeta, lam, max(sum(zeta[a][b] for a in wide) for b in high), law)
 
 
+@lru_cache(maxsize=16)
 def pieces_of(shares: int, rows: int) -> list[list[list[float]]]:
     """Return pieces that cover all shares: halves of halves, on the longest edge."""
     cuts = CUTS
@@ -265,9 +267,9 @@ def _gain(
         gain = arb(0)
         for a, b, j in places:
             if block[a][b][j]:
-                zeta, z, x, gap = arb(chosen.zeta[a][b]), arb(centre[a]), arb(corner[a]), arb(gaps[j])
-                value = start + square * (z * z * gap + x * zeta) / (zeta + z * gap) ** 2
-                gain += block[a][b][j] * (1 + stake * (claimed - value)).log()
+                top, z, x, gap = arb(chosen.zeta[a][b]), arb(centre[a]), arb(corner[a]), arb(gaps[j])
+                height = start + square * (z * z * gap + x * top) / (top + z * gap) ** 2
+                gain += block[a][b][j] * (1 + stake * (claimed - height)).log()
         found.append(gain)
     least = found[0]
     for gain in found[1:]:
