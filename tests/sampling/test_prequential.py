@@ -30,6 +30,7 @@ from fairbound import (
 from fairbound.arithmetic.arrays import Floats
 from fairbound.arithmetic.rounding import least_affinity
 from fairbound.certificate.certificate import Status
+from fairbound.certificate.checked_statement import precisely
 from fairbound.sampling.discretise import Sample, expected
 from fairbound.sampling.prequential import Wagers, dealt, multipliers
 from fairbound.sampling.region import _prequential_intervals
@@ -38,6 +39,9 @@ from tests.samples import TRUTHS, Truth
 
 CONFIDENCE = 0.9
 RADII = (0.15, 0.3)
+
+#: Shapes of tables that take longer.
+MORE = ((2, 3, 2), (3, 2, 4), (3, 3, 2))
 
 
 def rounded_law(truth: Truth, rows: int) -> tuple[Floats, Floats]:
@@ -83,25 +87,28 @@ def test_true_values_are_rejected_rarely_in_many_draws(name: str, rho: float, ro
     assert misses(TRUTHS[name], rows, rho, 2000, 2) <= 200
 
 
+@pytest.mark.slow
 def test_bets_are_not_wasted() -> None:
-    """Were multipliers or stakes worse by a little, nothing would ever be rejected: here about one in 30 is."""
-    assert misses(TRUTHS["balanced"], 1000, 0.3, 400, 3) > 2
+    """Were multipliers or stakes worse by a little, nothing would ever be rejected: here one in 50 is."""
+    assert misses(TRUTHS["skewed"], 1000, 0.3, 300, 3) > 1
 
 
-@pytest.mark.parametrize("shape", [(2, 2, 2), (2, 3, 2), (3, 2, 4), (3, 3, 2)])
+@pytest.mark.parametrize("shape", [(2, 2, 2), (3, 2, 3), *(pytest.param(n, marks=pytest.mark.slow) for n in MORE)])
 def test_arrays_and_checker_agree(shape: tuple[int, ...]) -> None:
     """Two programs of one rule: the least bound of arrays is proved, and a millionth below it is not."""
     rng = np.random.default_rng(sum(shape))
-    counts = rng.multinomial(300, rng.dirichlet(np.full(math.prod(shape), 6.0))).reshape(shape)
+    law = rng.dirichlet(np.broadcast_to(np.linspace(12.0, 2.0, shape[2]), shape).ravel())
+    counts = rng.multinomial(300, law).reshape(shape)
     losses = np.append(2.0 * np.arange(shape[2] - 1) / (shape[2] - 1), 2.0)
-    affinity = 1 - 0.35**2
+    affinity = 1 - 0.25**2
     blocks = dealt(Sample(counts.astype(float), losses, 0), 0)
     assert blocks.sum(axis=0).tolist() == counts.tolist()
     least = float(Wagers.on(blocks[None], losses, affinity, 0.1).least()[0])
     assert 0.0 < least < 2.0
 
     def rejects(claimed: float) -> bool:
-        return checker.rejects(arb(claimed), counts.tolist(), losses.tolist(), 0, arb(affinity), arb("0.1"))
+        with precisely():
+            return checker.rejects(arb(claimed), counts.tolist(), losses.tolist(), 0, arb(affinity), arb("0.1"))
 
     assert rejects(least)
     assert rejects(1.9)
@@ -125,7 +132,7 @@ def test_multipliers_prove_nearly_the_value() -> None:
 
 
 def test_values_of_rows_bound_every_distribution() -> None:
-    """For any multipliers, and random distributions in the ball: no value exceeds the mean of its shares' row values."""
+    """For any multipliers, and random distributions in the ball: no value exceeds the mean row value at its shares."""
     rng = np.random.default_rng(4)
     for _ in range(200):
         law = rng.dirichlet(np.ones(8)).reshape(2, 2, 2)
@@ -145,7 +152,7 @@ def test_values_of_rows_bound_every_distribution() -> None:
 def test_larger_values_are_rejected_too() -> None:
     """What a bound needs: rejections are monotone, whatever the rows; random samples, also odd ones."""
     rng = np.random.default_rng(5)
-    claimed, seen = np.linspace(0.0, 1.0, 1001), set()
+    claimed, seen = np.linspace(0.0, 1.0, 201), set()
     for concentration in (0.1, 1.0, 10.0):
         for _ in range(3):
             sizes = np.diff([0, *checker.ends_of(120)])
@@ -333,10 +340,10 @@ def test_several_radii_are_refused() -> None:
 def test_planning() -> None:
     known = TRUTHS["skewed"].population
     asked: dict[str, Any] = {"confidence": 0.9, "region": "prequential"}
-    excess = [expected_excess(known, 0.3, rows, **asked) for rows in (200, 1000, 5000)]
-    assert excess[0] > excess[1] > excess[2] > 0
+    excess = [expected_excess(known, 0.3, rows, **asked) for rows in (200, 1000)]
+    assert excess[0] > excess[1] > 0
     assert 0.03 < excess[1] < 0.045  # simulated: 0.037
-    assert rows_needed(known, 0.3, 0.1, **asked) < rows_needed(known, 0.3, 0.1, confidence=0.9)
+    assert rows_needed(known, 0.3, 0.3, **asked) < rows_needed(known, 0.3, 0.3, confidence=0.9)
     with pytest.raises(InputError, match="is for the loss of all"):
         expected_excess(known, 0.3, 1000, shift="sensitive", **asked)
 

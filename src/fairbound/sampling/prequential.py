@@ -177,6 +177,6 @@ def _root(weight: Floats, gap: Floats, mass: Floats) -> Floats:
         squares, cubes = (weight / off**2).sum(axis=-1), (weight / off**3).sum(axis=-1)
         step = squares / cubes * (np.sqrt(squares / mass) - 1.0)
         d = np.maximum(d + step, 0.0)
-        if (np.abs(step) <= 1e-15 * d).all():
+        if (np.abs(step) <= 1e-12 * d).all():
             break
     return d

@@ -110,7 +110,7 @@ def _root(weights: Sequence[float], gaps: Sequence[float], mass: float) -> float
         cubes = sum(w / (d + g) ** 3 for w, g in zip(weights, gaps, strict=True))
         step = squares / cubes * (math.sqrt(squares / mass) - 1.0)
         d = max(0.0, d + step)
-        if abs(step) <= 1e-15 * d:
+        if abs(step) <= 1e-12 * d:
             break
     return d
 
