@@ -8,14 +8,23 @@ from pathlib import Path
 
 import pytest
 
+#: Pages whose examples take partners, and which.
+PARTNERS = {
+    "integrations.md": ("cyclonedx", "fairlearn", "huggingface_hub", "matplotlib", "skops"),
+    "mlflow.md": ("mlflow", "pandas"),
+}
+
 #: A page whose examples take engines that few have all installed.
 ENGINES_PAGE = "large-data.md"
 ENGINES = ("daft", "dask.dataframe", "datafusion", "distributed", "ibis", "psycopg", "pyspark", "sqlframe")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start the engines only with the slow tests."""
+    """Start the engines, and MLflow, only with the slow tests."""
     for item in items:
+        if item.path.name == "mlflow.md":
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.filterwarnings("ignore"))  # its own
         if item.path.name == ENGINES_PAGE:
             item.add_marker(pytest.mark.slow)
             for kind in ("DeprecationWarning", "FutureWarning"):  # of the engines
@@ -26,6 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _own_folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let a page write its files where they disturb nobody, and close the figures that it opened."""
     monkeypatch.chdir(tmp_path)
+    for partner in PARTNERS.get(request.node.path.name, ()):
+        pytest.importorskip(partner, reason=f"{partner} is not installed")
     if request.node.path.name == ENGINES_PAGE:
         request.getfixturevalue("_database")
     yield

@@ -9,7 +9,7 @@ from fairbound.verify.document import FORMAT, VERSION
 Document = dict[str, Any]
 
 #: What is known of a population with one measure, of which most is shared by all measures.
-MEASURE = ("loss", "positive", "ceiling", "knowledge")
+MEASURE = ("loss", "pos_label", "ceiling", "knowledge")
 
 #: A document that says nothing of where it comes from.
 UNTOLD: Document = {

@@ -13,6 +13,9 @@ import polars as pl
 
 import fairbound
 
+#: What tells commands that they run in a pipeline, and where its summary is.
+PIPELINE = ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY")
+
 COLUMNS = ["--label", "income", "--prediction", "yhat", "--group", "sex"]
 
 
@@ -31,9 +34,8 @@ def command(*arguments: str) -> list[str]:
 
 def environment(**more: str) -> dict[str, str]:
     """The variables of this process, without those that would change what is printed."""
-    kept = {
-        k: v for k, v in os.environ.items() if k not in {"COLUMNS", "LINES", "PYTHONWARNINGS", "FAIRBOUND_TRACEBACK"}
-    }
+    dropped = {"COLUMNS", "LINES", "PYTHONWARNINGS", "FAIRBOUND_TRACEBACK", *PIPELINE}
+    kept = {k: v for k, v in os.environ.items() if k not in dropped}
     source = str(Path(fairbound.__file__).parents[1])  # wherever the command is run
     return {**kept, "PYTHONWARNINGS": "error", "PYTHONPATH": source, **more}
 

@@ -46,7 +46,7 @@ def population(groups: int, labels: int, bins: int = 0, rows: int = 1, high: flo
         "excluded_rows": 0,
         "weighted": False,
         "loss": "loss",
-        "positive": None,
+        "pos_label": None,
         "weight": weight,
         "knowledge": {"kind": "losses", "rows": 1, "cells": cells} if bins else means,
     }

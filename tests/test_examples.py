@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,16 @@ def test_large_table() -> None:
     assert scores[0] == pytest.approx(scores[1], abs=2e-6)
     assert bounds[0] == pytest.approx(bounds[1], abs=2e-6)
     assert scores[0] < bounds[0] < 0.4
+
+
+def test_tests_of_a_model(tmp_path: Path) -> None:
+    """Run by pytest, with the plugin, which is not loaded by itself where fairbound was installed before it had one."""
+    known = any(entry.name == "fairbound" for entry in entry_points(group="pytest11"))
+    named = [] if known else ["-p", "fairbound.integrations.pytest_plugin"]
+    file = tmp_path / "test_a_model.py"
+    file.write_bytes((EXAMPLES / "test_a_model.py").read_bytes())
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *named, "--fairbound-report=kept", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "3 passed" in done.stdout
+    assert len(list((tmp_path / "kept").iterdir())) == 3

@@ -10,6 +10,8 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -232,3 +234,11 @@ class DataWarning(UserWarning):
 
 class SmallCellWarning(UserWarning):
     """A cell of group and label has very few rows; the message names it and counts them."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's own code that led here: the nearest one outside of this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("fairbound."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

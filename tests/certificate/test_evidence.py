@@ -106,7 +106,7 @@ def test_radii_from_the_nearest_distance_on() -> None:
         ([], {}, "must name a metric or more"),
         ([3], {}, "must be the name of a metric|must be a metric"),
         ([{"metric": "loss", "confidence": 0.9}], {}, "confidence is the same for all questions"),
-        ([{"metric": "loss", "rho": 0.1}], {}, "no parameter 'rho'"),
+        ([{"metric": "loss", "rho": 0.1}], {}, "'rho' is not known; did you mean rhos"),
         (["lose"], {}, "'lose' is not known"),
         ({"loss": "much"}, {}, "threshold='much'"),
     ],

@@ -131,7 +131,8 @@ def test_what_curves_show() -> None:
     given = Population.from_moments([[0.464, 0.204], [0.295, 0.037]], [[0.09, 0.38], [0.02, 0.45]])
     curve = certify_curve(given, [0.05, 0.2])
     texts = Page(curve._repr_html_()).texts
-    assert texts[:6] == ["rho", "bound", "attained", "gap", "0.05", "infeasible"]
+    assert texts[0] == "The loss of the model is at most the bound (general shifting)"
+    assert texts[1:7] == ["rho", "bound", "attained", "gap", "0.05", "infeasible"]
     assert Digits(6).up(curve.bound[1]) in texts
     assert any(f"{curve.distance:.6f}" in text for text in texts)
     nothing = certify_curve(given, [0.01])

@@ -100,7 +100,7 @@ OPTIONS = [
     (["--prediction", "yhat", "--rho", "0.5:0.1:0.1"], "neither a number nor FIRST:LAST:STEP"),
     (["--prediction", "yhat", "--rho", "0:1:0.000001"], "means 1,000,001 radii"),
     (["--prediction", "yhat", "--rho", "0.001"], "nothing to certify: no distribution with equal base rates is nearer"),
-    (["--rho", "0.3"], "one of the arguments --prediction --probability --losses is required"),
+    (["--rho", "0.3"], "missing: one of --prediction, --probability and --losses"),
     (["--prediction", "yhat", "--probability", "p", "--rho", "0.3"], "not allowed with argument --prediction"),
     (["--prediction", "yhat", "--rho", "0.3", "--shiftt", "general"], "did you mean --shift"),
     (["--prediction", "yhat", "--rho", "0.3", "--conf", "0.9"], "did you mean --confidence?"),

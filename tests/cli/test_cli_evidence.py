@@ -53,7 +53,14 @@ def test_every_metric_counts_and_not_the_last_one(file: str, capsys: pytest.Capt
     result = verify(out.read_bytes())
     assert result.valid
     assert [passed for passed, _ in result.gates] == [False]
-    assert "gate failed: the error rate has to be at most 0.01" in lines(capsys, ["verify", str(out)], 0)
+    told = lines(capsys, ["verify", str(out)], 0)
+    assert "gate failed: the error rate has to be at most 0.01" in told
+    assert "the proof for demographic_parity_ratio gives the bound" in told
+    lines(capsys, ["verify", str(out), "--gates"], 1)  # proved, and a pipeline may ask for the gates as well
+    page = Path(file).with_name("c.html")
+    lines(capsys, ["report", str(out), "-o", str(page)], 0)
+    assert main(["verify", str(page)]) == 2
+    assert "save the certificate that it carries" in capsys.readouterr().out
     assert "Gate failed: error rate" in lines(capsys, ["show", str(out)], 0)
 
 
@@ -293,8 +300,9 @@ def test_a_table_is_counted_again(file: str, columns: list[str], capsys: pytest.
     other = Path(file).with_name("other.csv")
     other.write_text("".join(Path(file).read_text().splitlines(keepends=True)[:-3]))
     said = lines(capsys, ["verify", out, "--data", str(other)], 1)
-    assert "the data are others: the number of rows: 280.0 in the document, 277 in the data" in said
+    assert "the data are others: the number of rows: 280 in the document, 277 in the data" in said
     assert "does not have the SHA-256" in said
+    assert said.startswith(f"{out}: the claim is proved, of other data than {other}")
 
 
 def test_the_data_of_a_document_without_columns(file: str, capsys: pytest.CaptureFixture[str]) -> None:

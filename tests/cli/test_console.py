@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,10 @@ def test_some_pages_have_commands() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_commands_print_what_stands_there(page: Path, tmp_path: Path) -> None:
     told = steps(page.read_text())
+    if page.stem == "integrations":  # it signs
+        pytest.importorskip("cryptography", reason="cryptography is not installed")
+        if shutil.which("openssl") is None:
+            pytest.skip("openssl is not installed")
     found = outputs([command for command, _ in told], tmp_path)
     assert len(found) == len(told)
     for (command, expected), printed in zip(told, found, strict=True):

@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -146,6 +147,15 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
+def wait_for(port: int) -> None:
+    """Return when a server listens, or after two minutes: then whatever asks it says so."""
+    for _ in range(1200):
+        with socket.socket() as knocking:
+            if not knocking.connect_ex(("127.0.0.1", port)):
+                return
+        time.sleep(0.1)
+
+
 @contextmanager
 def postgres_server() -> Iterator[int]:
     """Start a PostgreSQL of Debian's on loopback, with a cluster of its own, and return its port."""
@@ -232,12 +242,52 @@ def spark_session(folder: Path, master: str = "local[2]") -> Iterator[Any]:
 
 
 @contextmanager
-def spark_cluster(folder: Path, workers: int) -> Iterator[str]:
-    """Start a standalone cluster on loopback, of processes of their own, and return its address."""
+def spark_programs(folder: Path, commands: list[list[str]]) -> Iterator[None]:
+    """Run programs of Spark on loopback, each in a process of its own, with a log each."""
     pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed")
     need_java()
     home = Path(pyspark.__file__).parent
     environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        for command in commands:
+            with (folder / f"log{len(running)}").open("wb") as log:
+                program = [str(home / "bin" / "spark-class"), *command]
+                running.append(subprocess.Popen(program, env=environment, stdout=log, stderr=log, cwd=folder))
+        yield
+    finally:
+        for process in reversed(running):
+            process.terminate()
+            process.wait()
+
+
+@contextmanager
+def spark_connection(folder: Path) -> Iterator[Any]:
+    """Start a server of Spark Connect on loopback, and a client that has neither Java nor the rows."""
+    session = pytest.importorskip("pyspark.sql.connect.session", reason="PySpark's client, Spark Connect, is missing")
+    port = free_port()
+    settings = {
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+    told = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master", "local[2]", *told]
+    with spark_programs(folder, [["org.apache.spark.deploy.SparkSubmit", *server, "spark-internal"]]):
+        wait_for(port)
+        client = session.SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+        try:
+            yield client
+        finally:
+            client.client.close()
+
+
+@contextmanager
+def spark_cluster(folder: Path, workers: int) -> Iterator[str]:
+    """Start a standalone cluster on loopback, of processes of their own, and return its address."""
     address = f"spark://127.0.0.1:{free_port()}"
     deploy, here = "org.apache.spark.deploy", ["--host", "127.0.0.1", "--webui-port", "0"]
     size = ["--cores", "1", "--memory", "1500M", "--work-dir", str(folder / "work")]
@@ -245,14 +295,5 @@ def spark_cluster(folder: Path, workers: int) -> Iterator[str]:
         [f"{deploy}.master.Master", *here, "--port", address.rpartition(":")[2]],
         *([f"{deploy}.worker.Worker", *here, *size, address] for _ in range(workers)),
     ]
-    running: list[subprocess.Popen[bytes]] = []
-    try:
-        for command in commands:
-            with (folder / f"log{len(running)}").open("wb") as log:
-                program = [str(home / "bin" / "spark-class"), *command]
-                running.append(subprocess.Popen(program, env=environment, stdout=log, stderr=log))
+    with spark_programs(folder, commands):
         yield address
-    finally:
-        for process in reversed(running):
-            process.terminate()
-            process.wait()

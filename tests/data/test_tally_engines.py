@@ -11,9 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairbound import Tally
+from fairbound import InputError, Tally
 from fairbound.cli.program import main
-from tests.data.engines import COUNTING, SENDING, SLOW_COUNTING, SLOW_SENDING, postgres_connection, postgres_table
+from tests.data.engines import (
+    COUNTING,
+    SENDING,
+    SLOW_COUNTING,
+    SLOW_SENDING,
+    postgres_connection,
+    postgres_table,
+    spark_session,
+)
 
 # Of how engines use the libraries below them, these warn, not of what we do.
 pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("DeprecationWarning", "FutureWarning")]
@@ -55,14 +63,25 @@ def test_all_engines_count_the_same(engine: str, way: str, tmp_path: Path) -> No
     assert counted(ENGINES[engine](rows(), tmp_path), way) == counted(rows(), way)
 
 
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with spark_session(tmp_path_factory.mktemp("spark")) as session:
+        yield session
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
-def test_spark_counts_the_same(way: str, tmp_path: Path) -> None:
-    sql = pytest.importorskip("pyspark.sql", reason="PySpark is not installed")
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    spark = builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
+def test_spark_counts_the_same(spark: Any, way: str, tmp_path: Path) -> None:
     rows().to_parquet(tmp_path / "rows.parquet")
     assert counted(spark.read.parquet(str(tmp_path / "rows.parquet")), way) == counted(rows(), way)
+
+
+@each_engine
+def test_a_missing_weight_is_refused(engine: str, tmp_path: Path) -> None:
+    frame = rows(60)
+    frame.loc[4, "weight"] = None
+    with pytest.raises(InputError, match="column 'weight' has no value in 1 of 60 rows"):
+        counted(ENGINES[engine](frame, tmp_path), "weighted losses")
 
 
 @pytest.fixture(scope="module")

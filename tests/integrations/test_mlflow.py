@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from fairbound import certify, certify_all, verify
 from fairbound.integrations.mlflow import CertificateEvaluator, log_certificate
 from tests.integrations.problems import population, rows
 
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # nothing is sent anywhere
 mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
 pytestmark = [
     pytest.mark.slow,  # MLflow takes seconds to begin

@@ -26,6 +26,7 @@ from fairbound import (
     verify,
 )
 from fairbound.cli import main
+from fairbound.reporting.appendix import Appendix
 from fairbound.reporting.checked import refusals
 from fairbound.reporting.report_data import examine
 from fairbound.verify.strict import MalformedError
@@ -530,3 +531,17 @@ def test_the_command(
         assert main(["report", *arguments]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
     assert verify(Path("c.json").read_bytes()).valid
+
+
+def test_a_table_of_ones_own_is_text() -> None:
+    """Where none is given there is none; whatever stands in one is shown as it is."""
+    certificate = certify(Population.from_moments([[0.4, 0.2], [0.3, 0.1]], [[0.1, 0.3], [0.1, 0.4]]), 0.3)
+    assert 'id="appendix"' not in report(certificate)
+    evil = "<script>alert(1)</script>"
+    added = Appendix(f"Table {evil}", (evil,), ("name", evil), ((evil, "1.5"), ("b & c", "2")), (evil,))
+    page = report(certificate, appendix=added)
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 6  # the title also names the table for readers
+    assert evil not in page
+    assert '<td class="n">1.5</td>' in page
+    assert "b &amp; c" in page
+    assert "added by whoever made the page" in page

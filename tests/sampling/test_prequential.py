@@ -257,6 +257,10 @@ def sensitive(document: dict[str, Any]) -> None:
     document["questions"][0]["shift"] = "sensitive"
 
 
+def between(document: dict[str, Any]) -> None:
+    document["questions"][0]["shift"] = "stratified"
+
+
 def second_radius(document: dict[str, Any]) -> None:
     question = document["questions"][0]
     question["distance"] = 0.0
@@ -271,7 +275,7 @@ def larger_radius(document: dict[str, Any]) -> None:
     document["questions"][0]["points"][0]["rho"] = 0.2001
 
 
-FORGERIES = [lower, no_seed, other_counts, surer, any_rates, tolerance, sensitive, second_radius, called_sphere]
+FORGERIES = [lower, no_seed, other_counts, surer, any_rates, tolerance, sensitive, between, second_radius, called_sphere]
 
 
 @pytest.fixture(scope="module")

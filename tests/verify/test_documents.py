@@ -54,7 +54,7 @@ def whole(statements: list[Any], answers: list[Document], claim: Document, **que
         "excluded_rows": 0,
         "weighted": True,
         "loss": "mine",
-        "positive": None,
+        "pos_label": None,
         "weight": [[3.0, 2.0], [3.0, 2.0]],
         "knowledge": {"kind": "mean", "mean": MEANS},
     }
@@ -242,7 +242,7 @@ def ratio(attained: float) -> Document:
     claim = {"bound": 0.0, "attained": min(1.0, attained)}
     document = whole(objectives, answers, claim, metric={"name": "demographic_parity_ratio", "group": None})
     document["population"]["measures"][0].update(
-        loss="selected", positive=1, knowledge={"kind": "mean", "mean": [[1e-13] * 2, [2e-13] * 2]}
+        loss="selected", pos_label=1, knowledge={"kind": "mean", "mean": [[1e-13] * 2, [2e-13] * 2]}
     )
     return document
 

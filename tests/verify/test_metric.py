@@ -303,7 +303,7 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
     "a witness too far": (PAIRS, lambda d: answers(d)[0]["witness"].update(group_mass=[0.001, 0.999]), ""),
     "a witness without a group": (PAIRS, lambda d: answers(d)[0]["witness"].update(group_mass=[0, 1]), "no mass"),
     "a confidence out of nothing": (PAIRS, question(confidence=0.95), "must be given if that of the document is"),
-    "another positive label": (ODDS, lambda d: d["population"]["measures"][0].update(positive=0), "are not those"),
+    "another positive label": (ODDS, lambda d: d["population"]["measures"][0].update(pos_label=0), "are not those"),
     "more rows selected": (
         PAIRS,
         lambda d: d["population"]["measures"][0]["knowledge"]["cells"][0][0].__setitem__(0, [1.0, 1.0, 1e3, 0]),
@@ -461,10 +461,56 @@ def test_positive_label_of_three_is_checked() -> None:
     rho = radius(population, 0.05)
     broken = json.loads(certify(population, rho, tol=1e-3, **named("equalized_odds_difference")).to_json())
     assert verify(broken).valid
-    assert broken["population"]["measures"][0]["positive"] == POSITIVE
-    broken["population"]["measures"][0]["positive"] = 3
+    assert broken["population"]["measures"][0]["pos_label"] == POSITIVE
+    broken["population"]["measures"][0]["pos_label"] = 3
     broken["digest"] = digest(broken["population"])
     assert any("cannot be asked" in r for r in verify(broken).reasons)
+
+
+def of_one(metric: str, group: Any) -> str:
+    """Return the document of a ratio of a chosen group, among three."""
+    population = weighted([[40, 10], [30, 20], [25, 35]], [[0.1, 0.6], [0.05, 0.5], [0.2, 0.7]])
+    asked: Any = {**named(metric), "group": group}
+    return certify(population, radius(population, 0.05), tol=1e-3, **asked).to_json()
+
+
+def without_its_first_statement(document: Document) -> None:
+    question = only(document)
+    del question["statements"][0]
+    for point in question["points"]:
+        del point["answers"][0]
+
+
+#: How the claim about one group may be passed off as more.
+OF_ONE: dict[str, tuple[Change, str]] = {
+    "of another group": (lambda d: only(d)["metric"].update(group=1), "some are missing, others, or there twice"),
+    "of every group": (lambda d: only(d)["metric"].update(group=None), "some are missing, others, or there twice"),
+    "of no group that there is": (lambda d: only(d)["metric"].update(group=7), "cannot be asked of this population"),
+    "against one other group": (without_its_first_statement, "some are missing, others, or there twice"),
+    "the other way round": (
+        lambda d: [
+            one["objective"].update(plus=one["objective"]["minus"], minus=one["objective"]["plus"])
+            for one in only(d)["statements"]
+        ],
+        "some are missing, others, or there twice",
+    ),
+    "as a difference": (
+        lambda d: only(d)["metric"].update(name="demographic_parity_difference"),
+        "cannot be asked of this population",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+def test_a_ratio_of_one_group_is_of_that_group(name: str) -> None:
+    change, reason = OF_ONE[name]
+    check_forgery(of_one("demographic_parity_ratio", 0), change, reason)
+
+
+def test_a_ratio_of_one_group_says_whose_it_is() -> None:
+    result = verify(of_one("demographic_parity_ratio", 2))
+    assert result.valid
+    assert "the selection rate of group 2 divided by the largest of any other group" in result.claims[1]
 
 
 def test_many_groups_with_a_confidence() -> None:

@@ -561,7 +561,7 @@ BEYOND: dict[str, tuple[str, Callable[[Document], object], str]] = {
     ),
     "positive label of a loss": (
         "general, mean",
-        put("population", "measures", 0, "positive", value=0),
+        put("population", "measures", 0, "pos_label", value=0),
         "must be null unless",
     ),
     "mean above the ceiling": (

@@ -6,7 +6,6 @@ reports show all of them.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -16,7 +15,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Booleans
 from fairbound.data.losses import ZERO_ONE
 from fairbound.data.population import Population
-from fairbound.errors import DataWarning, InputError, Sentence, argument, either, given, listed
+from fairbound.errors import DataWarning, InputError, Sentence, argument, either, given, listed, warn
 from fairbound.verify.names import MOST_SEEN, OURS, RESERVED, looks
 from fairbound.wording.names import short_name
 from fairbound.wording.vocabulary import wording
@@ -101,7 +100,7 @@ def warn_of(population: Population) -> None:
     """Warn of what seems to be wrong with the data."""
     for caution in data_cautions(population):
         if caution.odd:
-            warnings.warn(str(caution), DataWarning, stacklevel=4)
+            warn(str(caution), DataWarning)
 
 
 def check_loss_name(population: Population) -> None:

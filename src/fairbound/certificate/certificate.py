@@ -47,7 +47,7 @@ from fairbound.version import __version__
 from fairbound.wording.amounts import Amounts
 from fairbound.wording.confidence import ONE_RADIUS, reached_in, with_probability
 from fairbound.wording.digits import Digits, radius_down
-from fairbound.wording.names import read_name, write_name
+from fairbound.wording.names import read_name, short_name, write_name
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
 from fairbound.wording.overview import change_rows
 from fairbound.wording.vocabulary import Wording, capitalised
@@ -86,7 +86,7 @@ class Supporting:
     surrogate: Surrogate | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """An upper bound on the loss over every distribution in question in a ball around the data.
 
@@ -232,6 +232,15 @@ class Certificate:
         values = [value_on_data(self.population, objective) for objective in asked if objective]
         return min(values) if self.lower else max(values)
 
+    @property
+    def leading(self) -> str:
+        """Which group, or which two, the worst case found is about; nothing where all are, or where one was chosen."""
+        leader, names = self.objective, self.population.groups
+        if leader is None or self.group is not None:
+            return ""
+        found = [short_name(names[place]) for place in (leader.plus, leader.minus) if place is not None]
+        return " against ".join(found[::-1] if leader.ratio else found)
+
     def texts(self, digits: Digits) -> tuple[str, str]:
         """Return bound and attained value as texts that agree with each other: see :meth:`Digits.pair`."""
         return digits.pair(self.bound, self.attained, lower=self.lower)
@@ -346,6 +355,16 @@ class Certificate:
         'The worst case within rho = 0.2'
         """
         return draw_worst_case(self.population, self.witness.mass, self.rho, ax=ax)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another certificate says the same, with the same proof, of the same data."""
+        if not isinstance(other, Certificate):
+            return NotImplemented
+        ours, theirs = ((c.rho, c.metric, c.bound, c.attained) for c in (self, other))
+        return self is other or (ours == theirs and self.to_json() == other.to_json())
+
+    def __hash__(self) -> int:
+        return hash((self.rho, self.metric, self.bound, self.attained))
 
     def __repr__(self) -> str:
         what = "" if self.metric == "loss" else f"metric={self.metric!r}, "
@@ -548,8 +567,9 @@ def _read_point(
     if not parts:
         raise MalformedError("has no worst case at a certified radius", "points")
     metric = question.metric
-    if metric.name == "loss":
-        return parts[0]
+    if metric.name == "loss":  # what is shown is what is claimed, whatever the answer says
+        attained = parts[0].attained if point.claim.attained is None else point.claim.attained
+        return replace(parts[0], bound=point.claim.bound, attained=attained)
     group = None if metric.group is None else read_name(metric.group)
     sure = question.confidence
     return combined(parts, metric.name, group, sure, bound=point.claim.bound, supporting=supporting)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CertificateCurve:
     """Certificates at several radii; where nothing can be certified there is None.
 
@@ -176,9 +176,21 @@ class CertificateCurve:
     def __len__(self) -> int:
         return len(self.rho)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether another curve says the same at the same radii."""
+        if not isinstance(other, CertificateCurve):
+            return NotImplemented
+        same = np.array_equal(self.rho, other.rho) and np.array_equal(self.distance, other.distance, equal_nan=True)
+        return self is other or (same and self.certificates == other.certificates)
+
+    def __hash__(self) -> int:
+        return hash((self.rho.tobytes(), self.certificates))
+
     def __repr__(self) -> str:
+        metric = next((c.metric for c in self), "loss")
+        what = "" if metric == "loss" else f"metric={metric!r}, "
         return (
-            f"CertificateCurve({len(self)} radii from {self.rho.min():g} to {self.rho.max():g}, "
+            f"CertificateCurve({what}{len(self)} radii from {self.rho.min():g} to {self.rho.max():g}, "
             f"{int(self.feasible.sum())} feasible, nearest at {self.distance:.6f})"
         )
 
@@ -201,7 +213,10 @@ class CertificateCurve:
         rests = [] if first is None else [html_details("What this rests on", first.assumptions)]
         careful = [] if first is None else [str(caution) for caution in cautions_of(first.population, list(self))]
         rests = [*([html_details("Be careful", careful)] if careful else []), *rests]
-        return "".join([html_table(*self.table()), *(html_paragraph(text) for text in self.sentences()), *rests])
+        shifting = "" if first is None else f" ({first.shift} shifting)"
+        title = "" if first is None else f"The {first.said.subject} is {first.side} the bound{shifting}"
+        head = [html_paragraph(title, strong=True)] if title else []
+        return "".join([*head, html_table(*self.table()), *(html_paragraph(text) for text in self.sentences()), *rests])
 
     def sentences(self) -> list[str]:
         """Say how far the nearest distribution in question is and, of a sample, how sure the bounds are."""

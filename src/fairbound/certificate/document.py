@@ -76,7 +76,7 @@ def write_population(populations: Sequence[Population]) -> written.Population:
 def _write_measure(population: Population) -> written.Measure:
     return written.Measure(
         loss=population.loss_name,
-        positive=None if population.pos_label is None else write_name(population.pos_label),
+        pos_label=None if population.pos_label is None else write_name(population.pos_label),
         ceiling=population.ceiling if math.isfinite(population.ceiling) else None,
         knowledge=_write_knowledge(population.knowledge),
     )
@@ -135,7 +135,7 @@ def read_populations(document: written.Document) -> list[Population]:
             known.loss,
             known.excluded_rows,
             known.weighted,
-            pos_label=read_name(known.positive),
+            pos_label=read_name(known.pos_label),
             provenance=read_provenance(document.provenance),
         )
         for known in (measured(document.population, number) for number in range(len(document.population.measures)))

@@ -22,8 +22,8 @@ from fairbound.certificate.statements import fewer_bins
 from fairbound.data.cells import number
 from fairbound.data.native_frame import native_frame
 from fairbound.data.population import Population
-from fairbound.errors import InfeasibleError, InputError, argument, given, listed
-from fairbound.problem.asked import Asked, asks
+from fairbound.errors import InfeasibleError, InputError, argument, given, listed, suggestion
+from fairbound.problem.asked import NAMES, Asked, asks
 from fairbound.problem.metrics import METRICS
 from fairbound.sampling.region import read_confidence
 from fairbound.verify.reading import read_document
@@ -261,9 +261,12 @@ class Evidence:
             {
                 "metric": c.metric,
                 "group": None if c.group is None else name(c.group),
+                "pos_label": None if c.population.pos_label is None else name(c.population.pos_label),
                 "rho": c.rho,
                 "bound": c.bound,
                 "attained": c.attained,
+                "gap": c.gap,
+                "status": c.status.name.lower(),
                 "threshold": threshold,
                 "kept": None if threshold is None else keeps([c], threshold),
             }
@@ -339,6 +342,7 @@ def certify_all(
         if not (metric in METRICS and METRICS[metric].selection):  # the others look at no prediction
             shared = {key: value for key, value in divided.items() if key != "pos_label"}
         question = {**shared, **about}
+        _check_keys(one)
         curve = certify_curve(population, one.get("rhos", rhos), **question)
         if not any(curve.feasible):
             message = (
@@ -353,6 +357,15 @@ def certify_all(
         thresholds.append(threshold)
         asking.append(Asking(population, tuple(curve.rho.tolist()), question))
     return Evidence(tuple(curves), tuple(thresholds), confidence, tuple(asking))
+
+
+def _check_keys(question: Mapping[str, Any]) -> None:
+    """Refuse what a question cannot say of itself."""
+    known = ("metric", *OWN, *(name for name in NAMES if name not in (*SHARED, "metric")))
+    for key in question:
+        if key not in known:
+            message = f"{given('questions', dict(question))}: {key!r} is not known; {suggestion(key, known)}"
+            raise InputError(message)
 
 
 def _threshold(given_: object, certificate: Certificate) -> float:

@@ -69,8 +69,8 @@ MEANINGS: dict[type, dict[str, str]] = {
         "measures": "What was measured in the cells, one or more: a loss, or whether a label is predicted.",
     },
     written.Measure: {
-        "loss": "What the loss is called. 'selected' is 1 where the model predicts `positive`, else 0.",
-        "positive": "The label whose selections are counted, where the loss is 'selected' and it is known; else null.",
+        "loss": "What the loss is called. 'selected' is 1 where the model predicts `pos_label`, else 0.",
+        "pos_label": "The label whose selections are counted, where the loss is 'selected' and it is known; else null.",
         "ceiling": "The largest loss there can be; null if none is known. Positive where only moments are known.",
         "knowledge": "What is known of the losses inside the cells.",
     },

@@ -240,8 +240,18 @@ def _status(evidence: Evidence) -> int:
 
 
 def _assumptions(evidence: Evidence) -> list[str]:
-    """Return what the bounds rest on, each once."""
-    return list(dict.fromkeys(text for curve in evidence for text in next(iter(curve)).assumptions))
+    """Return what the bounds rest on, each once: first what all do, then what each does besides."""
+    firsts = [next(iter(curve)) for curve in evidence]
+    common = [text for text in firsts[0].assumptions if all(text in one.assumptions for one in firsts)]
+    own = [f"{one.said.axis}: {text}" for one in firsts for text in one.assumptions if text not in common]
+    together = []
+    if evidence.confidence is not None and len(firsts) > 1:
+        sure = percent_down(evidence.confidence)
+        together = [
+            f"The bounds of all {len(firsts)} metrics hold together with probability at least {sure}: each metric has "
+            "an equal part of the error probability."
+        ]
+    return [*common, *together, *dict.fromkeys(own)]
 
 
 def _choosing(evidence: Evidence) -> str:
@@ -253,7 +263,7 @@ def _choosing(evidence: Evidence) -> str:
         f"No --rho was given, so the bounds begin at the nearest distance. How far to go: a cell that holds 5 % of the "
         f"rows may grow to {reach_text(divergence, first.rho)} % within rho = {radius_down(first.rho)}, and to "
         f"{reach_text(divergence, largest)} % within {radius_down(largest)}; take the change that you expect "
-        "(docs/choosing-rho.md)."
+        "(the documentation tells how: Choosing rho)."
     )
 
 
@@ -270,8 +280,12 @@ def _nothing(
     )
     if rhos:
         message += f", and the largest --rho is {max(rhos):g}; use a larger one"
-    if len(population.labels) > MANY and arguments.label is not None:
-        message += f"; column {arguments.label!r} has {len(population.labels)} labels: is it the one meant?"
+    for side, columns, names in (
+        ("labels", arguments.label, population.labels),
+        ("groups", arguments.group and ", ".join(arguments.group), population.groups),
+    ):
+        if len(names) > MANY and columns is not None:
+            message += f"; column {columns!r} has {len(names)} {side}: is it the one meant?"
     return ProblemError(message)
 
 

@@ -215,7 +215,9 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
         help="what is bounded: loss (the default), or one of " + ", ".join(METRICS) + "; several are answered together",
     )
     asked.add_argument(
-        "--metric-group", metavar="NAME", help="the group that group_loss, cell_loss or selection_rate is about"
+        "--metric-group",
+        metavar="NAME",
+        help="the group that group_loss, cell_loss, selection_rate or demographic_parity_ratio is about",
     )
     asked.add_argument(
         "--unknown-predictions",
@@ -386,11 +388,10 @@ def _used(arguments: argparse.Namespace) -> list[str]:
 def _check_roles(arguments: argparse.Namespace) -> None:
     """Ask for the columns that rows need; a tally does without, so the parser cannot ask for them."""
     missing = [option for option in ("--label", "--group") if getattr(arguments, option[2:]) is None]
-    if missing:
-        message = f"the following arguments are required: {', '.join(missing)}"
-        raise ProblemError(message)
     if (arguments.prediction, arguments.probability, arguments.losses) == (None, None, None):
-        message = "one of the arguments --prediction --probability --losses is required"
+        missing.append("one of --prediction, --probability and --losses")
+    if missing:
+        message = f"missing: {', '.join(missing[:-1])}{' and ' if missing[1:] else ''}{missing[-1]}"
         raise ProblemError(message)
 
 

@@ -28,7 +28,7 @@ ROLES = {
     "label": "--label",
     "prediction": "--prediction",
     "probability": "--probability",
-    "loss": "--losses",
+    "losses": "--losses",
     "weight": "--weight",
 }
 
@@ -72,7 +72,7 @@ def _loss(measure: Measure) -> list[str]:
 
 
 def _measured(population: Population, measure: Measure) -> Population:
-    return population.selecting(read_name(measure.positive)) if measure.loss == SELECTED else population
+    return population.selecting(read_name(measure.pos_label)) if measure.loss == SELECTED else population
 
 
 def _differences(told: dict[str, Any], found: dict[str, Any], document: Document) -> Iterator[str]:
@@ -110,5 +110,5 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = f"{value:g}" if isinstance(value, float) else repr(value)
     return text if len(text) <= 200 else f"{text[:200]}..."

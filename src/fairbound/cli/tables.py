@@ -29,9 +29,6 @@ OTHERS = {
 }
 BINARY_SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}
 
-#: What stands after the name of a text file that is compressed.
-PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".zstd")
-
 
 def expanded(paths: Sequence[str]) -> list[str]:
     """Return the files that are meant: patterns such as ``rows-*.csv`` stand for those that fit, in order."""
@@ -89,16 +86,11 @@ def open_tables(paths: Sequence[str], text: CsvFile, *, table: str | None, colum
         raise ProblemError(message)
     files = [file for source in opened for file in source.files]
     if kinds == ["CSV"]:
-        return replace(text, path=files[0], delimiter=text.delimiter or _usual(files[0]), further=tuple(files[1:]))
-    return engines.binary(kinds[0], files, columns, hive=any(source.hive for source in opened))
-
-
-def _usual(path: str) -> str:
-    """Return what usually stands between two fields."""
-    plain = Path(path).name.lower()
-    for suffix in PACKED_SUFFIXES:
-        plain = plain.removesuffix(suffix)
-    return "\t" if plain.endswith((".tsv", ".tab")) else ","
+        mark = text.delimiter or engines.usual_delimiter(files[0])
+        return replace(text, path=files[0], delimiter=mark, further=tuple(files[1:]))
+    hive = any(source.hive for source in opened)
+    rows = engines.binary(kinds[0], files, columns, hive=hive, delimiter=text.delimiter)
+    return replace(text, path=rows, delimiter=",") if kinds == ["CSV in a store"] else rows
 
 
 class _Source:
@@ -130,8 +122,9 @@ class _Source:
 
     @classmethod
     def _of_folder(cls, path: Path) -> _Source:
-        if (path / "_delta_log").is_dir():
-            return cls("Delta", [str(path)])
+        table = engines.versioned(path)
+        if table is not None:
+            return cls(table[0], [table[1]])
         files = sorted(
             str(file)
             for suffix in ("*.parquet", "*.pq")

@@ -12,6 +12,7 @@ from fairbound.cli.output import ProblemError, read_file, say, say_text
 from fairbound.errors import InputError
 from fairbound.verify.reading import read_document
 from fairbound.verify.verdict import Verdict, Verification, verify
+from fairbound.wording.names import read_name, short_name
 
 if TYPE_CHECKING:
     from fairbound.integrations.attestations import Opened
@@ -29,6 +30,7 @@ MOST_REASONS = 20
 
 #: Where certificates come from.
 ORIGIN = "certificates are what fairbound certify writes with --json"
+PAGE = "this is a page: open it in a browser, save the certificate that it carries, and verify that"
 
 VERIFY_EXAMPLES = """\
 examples:
@@ -37,8 +39,8 @@ examples:
   fairbound verify certificate.json --format json
   fairbound verify release.dsse.json --key signer.pub
 
-exit status: 0 proved, 1 not proved, statistics of other data, or an envelope that is void, 2 not a certificate or
-unreadable
+exit status: 0 proved, 1 not proved, statistics of other data, an envelope that is void, or with --gates a gate that
+failed, 2 not a certificate or unreadable
 """
 
 
@@ -55,6 +57,9 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--patient", action="store_true", help="check also what takes longer than a few seconds, up to some minutes"
+    )
+    parser.add_argument(
+        "--gates", action="store_true", help="exit with status 1 also if a threshold of the document is not kept"
     )
     signed = parser.add_argument_group("an envelope", "check the signature and the digests of all subjects as well")
     signed.add_argument("--key", metavar="PEM", help="the signer's public key")
@@ -85,32 +90,43 @@ def run_verify(arguments: argparse.Namespace) -> int:
             text, signed = opened.document, opened.checks
             result = verify(text, patient=arguments.patient)
     agreeing, differences = _recounted(text, result, arguments)
-    status = max(EXIT_STATUS[result.verdict], 1 if differences else 0)
+    failed = differences or (arguments.gates and not result.passed)
+    status = max(EXIT_STATUS[result.verdict], 1 if failed else 0)
     if arguments.format == "json":
         say_text(_facts(result, agreeing, differences, signed))
         return status
-    say(f"{arguments.file}: {result.verdict.value}")
-    say(*(f"  {what}" for what in result.claims))
-    say(*(f"  gate {what}" for _, what in result.gates))
-    say(*(f"  signed: {what}" for what in signed or ()))
-    say(*(f"  checked: {what}" for what in result.checks))
-    for number, one in enumerate(result.questions):
-        of = f" of question {number}" if len(result.questions) > 1 else ""
-        if one.checked_bound is not None:
-            say(f"  the proof{of} gives the bound {one.checked_bound!r}")
-        if one.witness_value is not None:
-            sampled = any(what.startswith("the confidence region") for what in one.checks)
-            where = ", in the larger ball that allows for sampling error," if sampled else ""
-            say(f"  the worst-case distribution{of}{where} attains {one.witness_value!r}")
+    say(f"{arguments.file}: {result.verdict.value}{f', of other data than {arguments.data}' if differences else ''}")
     say(*(f"  reason: {reason}" for reason in result.reasons[:MOST_REASONS]))
     if len(result.reasons) > MOST_REASONS:
         say(f"  and {len(result.reasons) - MOST_REASONS} more reasons")
+    say(*(f"  the data are others: {what}" for what in differences))
+    say(*(f"  {what}" for what in result.claims))
+    say(*(f"  gate {what}" for _, what in result.gates))
+    say(*(f"  signed: {what}" for what in signed or ()))
+    if result.verdict is Verdict.PROVED:
+        say(*(f"  checked: {what}" for what in result.checks))
+        say(*_numbers(text, result))
     say(*(f"  note: {remark}" for remark in result.remarks))
     say(*(f"  data: {what}" for what in agreeing))
-    say(*(f"  the data are others: {what}" for what in differences))
     if result.verdict is Verdict.NOT_A_CERTIFICATE:
-        say(f"  {ORIGIN}")
+        say(f"  {PAGE if text.lstrip()[:9].lower() == b'<!doctype' else ORIGIN}")
     return status
+
+
+def _numbers(text: bytes, result: Verification) -> list[str]:
+    """Say what the proofs give and what worst cases attain, of each question by its name."""
+    lines = []
+    for question, one in zip(read_document(text).questions, result.questions, strict=True):
+        metric = question.metric
+        group = "" if metric.group is None else f" of {short_name(read_name(metric.group))}"
+        of = f" for {metric.name}{group}" if len(result.questions) > 1 else ""
+        if one.checked_bound is not None:
+            lines.append(f"  the proof{of} gives the bound {one.checked_bound!r}")
+        if one.witness_value is not None:
+            sampled = any(what.startswith("the confidence region") for what in one.checks)
+            where = ", in the larger ball that allows for sampling error," if sampled else ""
+            lines.append(f"  the worst-case distribution{of}{where} attains {one.witness_value!r}")
+    return lines
 
 
 def _opened(text: bytes, arguments: argparse.Namespace) -> Opened | None:

@@ -85,7 +85,12 @@ class Columns:
     @property
     def roles(self) -> tuple[tuple[str, str], ...]:
         """What is read from which column."""
-        single = ("label", self.label), ("prediction", self.prediction), ("loss", self.losses), ("weight", self.weight)
+        single = (
+            ("label", self.label),
+            ("prediction", self.prediction),
+            ("losses", self.losses),
+            ("weight", self.weight),
+        )
         found = [(role, name) for role, name in single if name is not None]
         return (
             *(("group", name) for name in self.groups),
@@ -100,9 +105,11 @@ class Columns:
             expected = (1, 2) if len(labels) == 2 else (len(labels),)
             named = listed([repr(label) for label in labels])
             if len(found) not in expected:
+                columns = list(found.values())
+                which = either(given("probability", columns), f"{argument('probability')} {', '.join(columns)}")
                 message = (
-                    f"{given('probability', list(found.values()))} must name a column for each of the labels {named}"
-                    f"{', or one for the second of them' if len(labels) == 2 else ''}"
+                    f"{which} must name a column for each of the labels {named}"
+                    f"{', or one for the second of them' if len(labels) == 2 else ''}{_look_alike(labels)}"
                     + either("", f"; name them as {argument('probability')} LABEL=COLUMN, once for each")
                 )
                 raise InputError(message)
@@ -112,11 +119,18 @@ class Columns:
         complement = len(labels) == 2 and len(found) == 1 and len(absent) == 1
         if absent and not complement:
             message = (
-                f"{argument('probability')} has no column for the label {absent[0]!r}; it names {[*found]}, and "
-                f"{self.label!r} holds {listed([repr(label) for label in labels])}"
+                f"{argument('probability')} has no column for the label {absent[0]!r}; it names "
+                f"{listed([repr(label) for label in found])}, and {self.label!r} holds "
+                f"{listed([repr(label) for label in labels])}{_look_alike(labels)}"
             )
             raise InputError(message)
         return found
+
+
+def _look_alike(labels: Sequence[Hashable]) -> str:
+    """Say so if labels differ only in their type, in spaces or in capital letters."""
+    plain = {"".join(str(label).split()).casefold() for label in labels}
+    return "" if len(plain) == len(labels) else ": some differ only in type, in spaces or in capitals; write them alike"
 
 
 def read_columns(

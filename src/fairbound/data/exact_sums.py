@@ -52,7 +52,7 @@ class Cut:
 
     def parts(self) -> dict[str, nw.Expr]:
         """Return the weight, its whole parts, and the rest, each in its own unit."""
-        weight = rest = number(self.column)
+        weight = rest = weight_column(self.column)
         found, last = {"w": weight}, 0
         for name, exponent in zip(self._whole, self.exponents, strict=True):
             scaled, last = rest * 2.0 ** (last - exponent), exponent
@@ -62,17 +62,13 @@ class Cut:
 
     def aggregates(self) -> list[nw.Expr]:
         """Return what the engine shall find out about the weights of a bin."""
-        weight = nw.col("w")
         sums = [nw.col(name).sum() for name in (*self._whole, "rest")]
-        return [*sums, weight.count().alias("weights"), weight.min().alias("lightest")]
+        return [*sums, nw.col("w").min().alias("lightest")]
 
     def suspicious(self, found: Found) -> bool:
         """Whether a weight is missing, negative or not finite, or all are zero: engines add these up in silence."""
-        missing = found["weights"].to_numpy() < found["n"].to_numpy()
-        if missing.any() or (found["lightest"].to_numpy() < 0).any():
-            return True
         sums = self._sums(found)
-        return not (np.isfinite(sums).all() and sums.any())
+        return bool((found["lightest"].to_numpy() < 0).any()) or not (np.isfinite(sums).all() and sums.any())
 
     def total(self, found: Found) -> Floats | None:
         """Put the sums of the parts together: one rounding. None if the sums are not sure to be exact."""
@@ -95,6 +91,11 @@ class Cut:
 
     def _sums(self, found: Found) -> Floats:
         return np.stack([found[name].to_numpy().astype(np.float64) for name in (*self._whole, "rest")])
+
+
+def weight_column(name: str) -> nw.Expr:
+    """Return weights as numbers; -1 where one is missing, which is refused as other negative ones are."""
+    return number(name).fill_null(-1.0)
 
 
 def guessed_cut(frame: Lazy, columns: Columns) -> Cut | None:

@@ -181,7 +181,7 @@ def _distinct(frame: Lazy, name: str) -> Found:
 def _bins(chosen: Lazy, names: list[str], top: float, bins: int, cut: Cut | None) -> Lazy:
     """Return the query. Bin k holds losses from ``top (1 - (k/B)^2)`` to ``top (1 - ((k-1)/B)^2)``, as for arrays."""
     scale = top / bins**2
-    loss, k = nw.col("loss"), nw.col("k")
+    loss, k = nw.col("loss"), nw.col("k").cast(nw.Float64)
     above = loss - (top - scale * (k * k))
     binned = with_bin(chosen, top, bins).with_columns(above=above if cut is None else above * nw.col("w"))
     return (

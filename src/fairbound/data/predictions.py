@@ -10,7 +10,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.data.cells import Categories, encode, numbers, read_array, same_length
 from fairbound.data.losses import across
-from fairbound.errors import InputError, argument, given, listed
+from fairbound.errors import InputError, argument, either, given, listed
 
 
 def predicted_labels(y_pred: Any, labels: Categories) -> Categories:
@@ -31,7 +31,10 @@ def aligned(true_name: str, labels: Categories, name: str, predicted: Categories
     predicted labels need occur among the true ones.
     """
     known = {label: code for code, label in enumerate(labels.names)}
-    cure = "turn probabilities into labels first, or choose a loss that takes them"
+    cure = either(
+        "turn probabilities into labels first, or choose a loss that takes them, such as loss='brier'",
+        f"turn probabilities into labels first, or name the column with {argument('probability')}",
+    )
     if not some and not any(value in known for value in predicted.names):
         alike = {_plain(label) for label in known} & {_plain(value) for value in predicted.names}
         number = any(isinstance(value, float) and not value.is_integer() for value in predicted.names)

@@ -22,7 +22,7 @@ class Provenance:
     files
         The files that the rows came from: pairs of a name and the SHA-256 of its bytes.
     columns
-        What was read from which column: pairs of a role ("group", "label", "prediction", "probability", "loss",
+        What was read from which column: pairs of a role ("group", "label", "prediction", "probability", "losses",
         "weight") and a name.
     meanings
         What the labels mean: pairs of a label and words.

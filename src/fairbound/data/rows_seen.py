@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairbound.arithmetic.arrays import AnyArray
 from fairbound.data.cells import read_array
-from fairbound.errors import DataWarning, InputError, argument
+from fairbound.errors import DataWarning, InputError, argument, warn
 
 Digests = NDArray[np.uint64]
 
@@ -75,7 +74,7 @@ def check_unseen(estimator: Any, X: Any) -> None:
     )
     if found - by_chance > REFUSED * (rows - by_chance):
         raise InputError(said)
-    warnings.warn(said, DataWarning, stacklevel=4)
+    warn(said, DataWarning)
 
 
 def row_digests(X: Any) -> Digests | None:

@@ -19,7 +19,8 @@ from fairbound.data.cells import Categories
 from fairbound.data.columns import Columns
 from fairbound.data.counted import Rows, check_losses
 from fairbound.data.dialects import computed
-from fairbound.data.frame_values import check_values, count_rows, number, without_missing
+from fairbound.data.exact_sums import weight_column
+from fairbound.data.frame_values import check_values, count_rows, without_missing
 from fairbound.data.frames import read_frame
 from fairbound.data.lazy_frames import choose, explain, fetch_counts, incomplete, key_names, with_bin
 from fairbound.data.loss_summary import BINS, MOST_BINS, bins_for, places_of
@@ -152,7 +153,7 @@ def _of_lazy(frame: Lazy, columns: Columns, bins: Bins | None) -> tuple[Cells, i
         frame = without_missing(frame, columns)
         excluded = before - count_rows(frame)
     names = key_names(columns)
-    weight = {} if columns.weight is None else {"w": number(columns.weight)}
+    weight = {} if columns.weight is None else {"w": weight_column(columns.weight)}
     chosen = choose(frame, columns, weight)
     if bins is None:
         counted, inside = chosen, ["p"]
@@ -191,7 +192,7 @@ def _binned(chosen: Lazy, bins: Bins, *, weighted: bool) -> Lazy:
     """Add the number k of each loss's bin, counted from above, and the parts of its distance from the lower edge."""
     top, loss, k = bins.ceiling, nw.col("loss"), nw.col("k")
     share = 1.0 / bins.count**2  # a power of two, like the number of bins: nothing is rounded but the last product
-    guessed = computed(with_bin(chosen, top, bins.count))
+    guessed = computed(with_bin(chosen, top, bins.count).with_columns(k=k.cast(nw.Float64)))
     lower, upper = top * (1.0 - k * k * share), top * (1.0 - (k - 1.0) * (k - 1.0) * share)
     mended = nw.when(loss < lower).then(k + 1.0).otherwise(nw.when(loss >= upper).then(k - 1.0).otherwise(k))
     placed = guessed.with_columns(k=mended)
@@ -222,7 +223,7 @@ def _check_found(frame: Lazy, columns: Columns, data: dict[str, list[Any]], bins
         raise InputError(message)
     if columns.weight is not None:
         extremes = [*data["lightest"], *data["heaviest"]]
-        if None in extremes or not all(0 <= value < math.inf for value in extremes) or not max(extremes) > 0:
+        if not all(0 <= value < math.inf for value in extremes) or not max(extremes) > 0:
             check_values(frame, columns)
         heaviest = max(extremes)
         _check_weights(heaviest, sum(map(int, data["n"])))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import AnyArray, Floats, Integers
 from fairbound.data.cells import Categories, encode_groups, encode_labels, same_length
 from fairbound.data.rows_seen import RowsSeen
-from fairbound.errors import DataWarning, InputError, argument, given
+from fairbound.errors import DataWarning, InputError, argument, given, warn
 from fairbound.improve.search import Path, Search, decided
 
 try:
@@ -291,7 +290,7 @@ def _say_if_off(scores: Floats, labels: Categories) -> None:
         f"the scores of {labels.names[worst]!r} are {scores[:, worst].mean():.3f} in the mean, and {share[worst]:.3f} "
         "of the rows have that label: thresholds are thresholds of scores here, not of probabilities"
     )
-    warnings.warn(said, DataWarning, stacklevel=4)
+    warn(said, DataWarning)
 
 
 def _encoded(groups: Any) -> Categories:

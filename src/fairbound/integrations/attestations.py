@@ -234,11 +234,15 @@ def _subjects(statement: Any) -> Iterator[tuple[str, str]]:
         name = subject.get("name") if isinstance(subject, dict) else None
         digest = subject.get("digest", {}) if isinstance(subject, dict) else {}
         wanted = digest.get("sha256") if isinstance(digest, dict) else None
-        plain = isinstance(name, str) and name == Path(name).name and "\\" not in name and name.isprintable()
-        if not isinstance(name, str) or not plain or name in seen or not isinstance(wanted, str):
+        if not isinstance(name, str) or not isinstance(wanted, str) or name in seen or not _is_plain(name):
             raise MalformedError("a subject of the statement has no name of a file of its own, or no SHA-256")
         seen.add(name)
         yield name, wanted
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a text is the name of a file, here and elsewhere."""
+    return name not in {"", ".."} and name == Path(name).name and "\\" not in name and name.isprintable()
 
 
 def _verified(text: bytes | str, key: bytes) -> bytes:

@@ -43,7 +43,10 @@ SMALL = 0.02
 #: Texts that stand for a category that is not known.
 UNKNOWN = ("", "unknown", "Unknown")
 
-#: The attributes, as the tables are called, and how many there are.
+#: What happens to applicants, as the certificates call it.
+OUTCOMES = ("not selected", "selected")
+
+#: The attributes, as the tables are called.
 SEX, RACE, BOTH = "sex", "race/ethnicity", "sex and race/ethnicity"
 
 
@@ -350,16 +353,16 @@ def _evidence(
     rows = np.isin(codes, np.flatnonzero(compared))
     if len(kept) < 2:
         return None
-    outcomes = chosen[rows].astype(np.int64)
+    outcomes = np.where(chosen[rows], *OUTCOMES[::-1])
     population = Population.from_predictions(
         outcomes,
         outcomes,
         sensitive_features=[known[code] for code in codes[rows]],
-        labels=[0, 1],
+        labels=OUTCOMES,
     )
     questions = [{"metric": "demographic_parity_ratio", "group": value} for value in kept]
     return certify_all(
-        population, questions, [rho], pos_label=1, fair=False, empty_cells="ceiling", confidence=confidence
+        population, questions, [rho], pos_label=OUTCOMES[1], fair=False, empty_cells="ceiling", confidence=confidence
     )
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairbound.integrations.summary import Line, Source, Summary
 from fairbound.wording.digits import radius_down
-
-if TYPE_CHECKING:
-    from huggingface_hub import EvalResult
 
 
 def card_section(source: Source | Summary, *, title: str | None = None) -> str:
@@ -35,8 +32,8 @@ def card_section(source: Source | Summary, *, title: str | None = None) -> str:
 
 def eval_results(
     source: Source | Summary, *, dataset_name: str, dataset_type: str, task_type: str = "tabular-classification"
-) -> list[EvalResult]:
-    """Return the bounds as results for the index of a Hugging Face card, ``ModelCardData(eval_results=...)``.
+) -> list[Any]:
+    """Return the bounds as ``EvalResult`` for the index of a Hugging Face card, ``ModelCardData(eval_results=...)``.
 
     Parameters
     ----------

@@ -55,7 +55,6 @@ certified_equalized_odds_difference = _named("equalized_odds_difference", "equal
 certified_equal_opportunity_difference = _named("equal_opportunity_difference", "true_positive_rate_difference")
 certified_true_positive_rate_difference = _named("true_positive_rate_difference", "true_positive_rate_difference")
 certified_false_positive_rate_difference = _named("false_positive_rate_difference", "false_positive_rate_difference")
-certified_selection_rate_group_max = _named("selection_rate_group_max", "selection_rate")
 certified_zero_one_loss_difference = _named("zero_one_loss_difference", "group_loss_difference")
 certified_zero_one_loss_group_max = _named("zero_one_loss_group_max", "group_loss")
 
@@ -76,9 +75,9 @@ def certified_by_group(
     Parameters
     ----------
     y_true, y_pred, sensitive_features, sample_weight
-        As for :meth:`Population.from_predictions`.
+        As for :meth:`fairbound.Population.from_predictions`.
     rho, asked
-        As for :func:`certify`; a ``confidence`` holds for all of them together.
+        As for :func:`fairbound.certify`; a ``confidence`` holds for all of them together.
     metrics
         Metrics for which a group may be chosen.
 

@@ -1,7 +1,7 @@
 """MLflow: numbers, certificate and report of a run in one call, and an evaluator.
 
-MLflow finds the evaluator by the entry point ``mlflow.model_evaluator``. It asks for two methods and no base class, so
-MLflow is imported only where something is logged.
+MLflow finds the evaluator by the entry point ``mlflow.model_evaluator``, and loads it whenever models are evaluated. It
+asks for two methods and no base class, so nothing is imported before something is certified or logged.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairbound.errors import InputError, given
-from fairbound.integrations.summary import Source, Summary
+
+if TYPE_CHECKING:
+    from fairbound.integrations.summary import Source, Summary
 
 #: Where files and numbers stand in a run, and the tags that say how it ended.
 FOLDER = "fairbound"
@@ -41,6 +43,7 @@ def log_certificate(source: Source | Summary, *, run_id: str | None = None) -> d
     """
     import mlflow  # noqa: PLC0415 (only where something is logged)
 
+    from fairbound.integrations.summary import Summary  # noqa: PLC0415 (likewise)
     from fairbound.reporting.report import report  # noqa: PLC0415 (likewise)
 
     run = run_id or (mlflow.active_run() or mlflow.start_run()).info.run_id
@@ -118,6 +121,7 @@ def _certified(dataset: Any, model: Any, predictions: str | None, config: dict[s
     """Certify what a model predicts of an evaluation's data."""
     from fairbound.certificate.evidence import certify_all  # noqa: PLC0415 (only where something is certified)
     from fairbound.data.population import Population  # noqa: PLC0415 (likewise)
+    from fairbound.integrations.summary import Summary  # noqa: PLC0415 (likewise)
 
     sensitive, metrics, radii = config.pop(SENSITIVE), config.pop(METRICS, ["loss"]), config.pop(RADII, None)
     if not dataset.has_targets:

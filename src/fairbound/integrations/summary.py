@@ -180,7 +180,7 @@ class Summary:
 
     @property
     def sentence(self) -> str:
-        """How it ended, in a line: the gates that are not passed, or the worst bounds."""
+        """How it ended in a line; the gates that are not passed, or the worst bounds."""
         broken = [gate.explained for gate in self.evidence.gates if gate.outcome is not Outcome.PASSED]
         if broken:
             return "; ".join(broken)

@@ -42,7 +42,7 @@ def assert_certified(
     at_most, at_least
         What the bound has to keep: ``at_least`` of a ratio, which is bounded from below, ``at_most`` of all others.
     **asked
-        Keywords of :func:`certify`, such as ``metric`` and ``confidence``.
+        Keywords of :func:`fairbound.certify`, such as ``metric`` and ``confidence``.
 
     Examples
     --------

@@ -280,7 +280,7 @@ def metric_sentence(population: Population, metric: str, group: Hashable | None)
     elif found is not None and found.compares and f"the {found.title}" not in found.words:
         words = f"the {found.title}, {words}"
     chosen = f" {group!r}" if group is not None else ""
-    positive = f"; positive is a prediction of {population.pos_label!r}" if population.pos_label is not None else ""
+    positive = f"; what counts is a prediction of {population.pos_label!r}" if population.pos_label is not None else ""
     lower = ", from below," if found is not None and found.lower else ""
     words = words.replace("of a group", f"of the group{chosen}") if chosen else words
     return f"What is bounded{lower} is {words}{positive}."

@@ -190,15 +190,27 @@ def compared(old: Examined, new: Examined, names: tuple[str, str]) -> list[Compa
     """Return a comparison for each question that both answer; of a single one each, whatever they are."""
     if len(old.questions) == len(new.questions) == 1:
         return [Comparison(old.questions[0], new.questions[0], names)]
-    found = []
-    for one in new.questions:
-        asked = (one.question.metric, one.question.group, one.population.loss_name, one.population.pos_label)
-        same = [
-            other
-            for other in old.questions
-            if (other.question.metric, other.question.group, other.population.loss_name, other.population.pos_label)
-            == asked
-        ]
-        if same:
-            found.append(Comparison(same[0], one, names, one.number))
-    return found
+    asked = {_about(one): one for one in reversed(old.questions)}
+    return [Comparison(asked[_about(one)], one, names, one.number) for one in new.questions if _about(one) in asked]
+
+
+def unmatched(old: Examined, new: Examined) -> tuple[list[str], list[str]]:
+    """Return what only the older document answers, and what only the newer one does, in words."""
+    if len(old.questions) == len(new.questions) == 1:
+        return [], []
+    ours, theirs = ({_about(one): one.question.said.words for one in each.questions} for each in (new, old))
+    return [words for key, words in theirs.items() if key not in ours], [
+        words for key, words in ours.items() if key not in theirs
+    ]
+
+
+def _about(one: Findings) -> tuple[object, ...]:
+    """Return what a question is about, whatever else it asks."""
+    return one.question.metric, one.question.group, one.population.loss_name, one.population.pos_label
+
+
+def named(old: Examined, new: Examined, otherwise: tuple[str, str]) -> tuple[str, str]:
+    """Return what the two models are called: as their documents say, if both do and differ in it."""
+    told = [one.population.provenance for one in (old, new)]
+    first, second = (" ".join(part for part in (p.model, p.model_version) if part) for p in told)
+    return (first, second) if first and second and first != second else otherwise

@@ -137,9 +137,13 @@ class QuestionView:
 
     @property
     def chosen(self) -> int:
-        """Which radius is shown first: that at which a threshold is kept least or broken most, else the middle one."""
+        """Which radius is shown first: that at which a threshold is kept least or broken most, else a middle one.
+
+        Of radii at which the bound says nothing there is none, unless it is so at all of them.
+        """
         if self.findings.threshold is None:
-            return len(self.certificates) // 2
+            told = [index for index, c in enumerate(self.certificates) if not c.trivial]
+            return told[len(told) // 2] if told else 0
         worst = (min if self.asked.lower else max)(self.certificates, key=lambda c: c.bound)
         return self.certificates.index(worst)
 
@@ -202,6 +206,7 @@ class QuestionView:
             "gap": gap_up(c.gap),
             "exact": repr(c.bound),
             "found": repr(c.attained),
+            "leads": c.leading,
         }
 
     @property
@@ -223,7 +228,7 @@ class QuestionView:
         """What the page's script has to know."""
         moving = [
             {
-                **{key: shown[key] for key in ("rho", "bound", "attained", "grows", "gap", "exact", "found")},
+                **{key: shown[key] for key in ("rho", "bound", "attained", "grows", "gap", "exact", "found", "leads")},
                 "x": round(self.scale.across(c.rho), 5),
                 "y": round(self.scale.upward(c.bound), 5),
                 "cells": self.worst.changing(index),

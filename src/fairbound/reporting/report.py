@@ -15,7 +15,7 @@ from fairbound.errors import InputError, given
 from fairbound.reporting.appendix import Appendix
 from fairbound.reporting.attachment import Attachment, attach
 from fairbound.reporting.checked import CheckView, refusals
-from fairbound.reporting.comparison import compared
+from fairbound.reporting.comparison import compared, named, unmatched
 from fairbound.reporting.data_view import DataView
 from fairbound.reporting.page import fill
 from fairbound.reporting.question_view import QuestionView, shared_sentences
@@ -122,10 +122,13 @@ def render(
     common, own = shared_sentences(questions)
     measures = {(q.asked.population.loss_name, q.asked.population.pos_label): q for q in reversed(questions)}
     told = population.provenance
-    named = " ".join(part for part in (told.model, told.model_version) if part)
+    model = " ".join(part for part in (told.model, told.model_version) if part)
+    names = names if older is None else named(older, examined, names)
     facts: dict[str, Any] = {
         "questions": questions,
         "comparisons": [] if older is None else compared(older, examined, names),
+        "names": names,
+        "only": ([], []) if older is None else unmatched(older, examined),
         "data": DataView(
             population,
             first.worst.order,
@@ -133,7 +136,7 @@ def render(
             _counts(excluded),
             _worded(one for one in examined.cautions if one.kind not in (*ABOUT_BOUNDS, *SHOWN_WITH_DATA)),
         ),
-        "about": [part for part in (named, told.data, (told.date or "")[:10]) if part],
+        "about": [part for part in (model, told.data, (told.date or "")[:10]) if part],
         "proved": examined.verification.valid,
         "refused": refusals(examined),
         "doubts": examined.doubts[:20],

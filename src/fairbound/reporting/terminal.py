@@ -64,8 +64,10 @@ def _attained_lines(certificate: Certificate) -> list[str]:
 
 def worst_case_title(certificate: Certificate) -> str:
     """Say what the worst case is one of."""
-    return "The worst case that was found" + (
-        "" if certificate.confidence is None else f", {reached_in(certificate.region)}"
+    return (
+        "The worst case that was found"
+        + ("" if certificate.confidence is None else f", {reached_in(certificate.region)}")
+        + (f", of {certificate.leading}" if certificate.leading else "")
     )
 
 

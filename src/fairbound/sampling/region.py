@@ -8,7 +8,6 @@ from the search to the proof, is as for a known population (docs/finite-samples.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, runtime_checkable
@@ -20,7 +19,7 @@ from fairbound.arithmetic.rounding import UNIT, least_affinity
 from fairbound.data.cells import number
 from fairbound.data.loss_summary import LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.population import Population
-from fairbound.errors import InputError, SmallCellWarning, argument, either, given
+from fairbound.errors import InputError, SmallCellWarning, argument, either, given, warn
 from fairbound.sampling.discretise import Sample, drawn, expected, intervals_for
 from fairbound.sampling.prequential import EXPECTED_SHORT, Wagers, dealt, expected_blocks
 from fairbound.sampling.sphere import largest_means, least_affinity_of_classes, least_affinity_of_masses
@@ -436,7 +435,7 @@ def check_sample(population: Population, support: str) -> None:
         raise InputError(message)
     few = small_cells(population)
     if few:
-        warnings.warn(f"few rows in a cell, so its limits are wide: {'; '.join(few)}", SmallCellWarning, stacklevel=4)
+        warn(f"few rows in a cell, so its limits are wide: {'; '.join(few)}", SmallCellWarning)
 
 
 def small_cells(population: Population) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from fairbound.verify.verdict import Verdict, Verification, verify
+from fairbound.verify.verdict import Verdict, Verification, Writes, verify
 
 __all__ = ["Verdict", "Verification", "verify"]
 
@@ -19,7 +19,7 @@ __all__ = ["Verdict", "Verification", "verify"]
 class _Room(ModuleType):
     """A package that can be called."""
 
-    def __call__(self, document: str | bytes | dict[str, Any], *, patient: bool = False) -> Verification:
+    def __call__(self, document: str | bytes | dict[str, Any] | Writes, *, patient: bool = False) -> Verification:
         return verify(document, patient=patient)
 
 

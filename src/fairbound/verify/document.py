@@ -84,7 +84,7 @@ class Measure:
     """A value that every row has, such as its loss or whether it is selected, and what is known of it."""
 
     loss: LossName
-    positive: Name | None
+    pos_label: Name | None
     ceiling: Amount | None
     knowledge: Knowledge
 
@@ -114,7 +114,7 @@ class File:
 class Column:
     """A column, and what it was read as."""
 
-    role: Literal["group", "label", "prediction", "probability", "loss", "weight"]
+    role: Literal["group", "label", "prediction", "probability", "losses", "weight"]
     name: Text
 
 
@@ -376,7 +376,7 @@ class Measured:
     weighted: bool
     weight: list[list[float]]
     loss: str
-    positive: Name | None
+    pos_label: Name | None
     ceiling: float | None
     knowledge: Knowledge
 

@@ -85,7 +85,8 @@ def missing_reasons(single: Single) -> Iterator[str]:
             continue
         worst = (min if ratio else max)(point.answers[n].bound for n in made)
         if point.claim.bound > worst if ratio else point.claim.bound < worst:
-            yield f"the claimed bound {point.claim.bound!r} does not follow: the worst statement gives {worst!r}"
+            at = f"rho = {point.rho!r}: " if len(single.question.points) > 1 else ""
+            yield f"{at}the claimed bound {point.claim.bound!r} does not follow: the worst statement gives {worst!r}"
         attained = [value for n in made if (value := point.answers[n].attained) is not None]
         if not attained or point.claim.attained != (min if ratio else max)(attained):
             yield f"the attained value {point.claim.attained!r} is not the worst that is shown"
@@ -101,7 +102,7 @@ def _wanted(single: Single) -> list[Objective | None]:
         return []
     if metric.pairs and not metric.ratio and asked.group is not None:
         return []
-    places = [] if population.positive is None else _places(population.labels, population.positive)
+    places = [] if population.pos_label is None else _places(population.labels, population.pos_label)
     rows: dict[str, list[tuple[int | None, bool]]] = {
         "all": [(None, True)],
         "each": [(y, True) for y in range(len(population.labels))],

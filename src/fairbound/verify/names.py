@@ -9,7 +9,7 @@ import unicodedata
 from itertools import islice
 from typing import Any
 
-#: The name of the value that is 1 where the model predicts ``positive``, and else 0.
+#: The name of the value that is 1 where the model predicts ``pos_label``, and else 0.
 SELECTED = "selected"
 
 #: Names that say what the values are: of these there is nothing but 0 and 1, and of those nothing above.

@@ -96,8 +96,8 @@ def _check_population(population: Population, lengths: Lengths) -> None:
     _check(bool(population.measures), "measures", "must have one entry or more")
     for number, measure in enumerate(population.measures):
         with _inside(f"measures[{number}]"):
-            named = measure.positive is None or measure.loss == SELECTED
-            _check(named, "positive", f"must be null unless loss is {SELECTED!r}")
+            named = measure.pos_label is None or measure.loss == SELECTED
+            _check(named, "pos_label", f"must be null unless loss is {SELECTED!r}")
             _check_knowledge(population.weight, measure.knowledge, measure.ceiling, lengths)
             _check_named_values(measure)
 

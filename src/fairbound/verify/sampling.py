@@ -119,7 +119,7 @@ def checked_surrogate(population: Measured, question: Question, statement: State
     if sampling.region != "prequential":
         return CheckedSurrogate(known, affinity)
     plain = question.metric.name == "loss" and statement.objective is None and len(question.statements) == 1
-    equal = question.fair and question.base_rate_tolerance is None and not sensitive
+    equal = question.fair and question.base_rate_tolerance is None and question.shift == "general"
     equal = equal and len(question.points) == 1
     require(plain and equal, "the region 'prequential' is for the loss, general shifting, equal base rates and one rho")
     return CheckedSurrogate(known, affinity, partial(_rejects, sampling, population.ceiling or 0.0, confidence))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from flint import arb, ctx
 
@@ -153,8 +153,17 @@ class Finding:
         return isinstance(error, RefusedError | ArithmeticError | ValueError)
 
 
-def verify(document: str | bytes | dict[str, Any], *, patient: bool = False) -> Verification:
+class Writes(Protocol):
+    """What can write itself as a document, as certificates can."""
+
+    def to_json(self) -> str:
+        """Write the document."""
+
+
+def verify(document: str | bytes | dict[str, Any] | Writes, *, patient: bool = False) -> Verification:
     """Check a document, given as JSON text or as parsed by ``json.loads``: all of its questions.
+
+    Of what writes itself with ``to_json``, as a certificate, that document is checked.
 
     How long that takes is estimated first, and what takes more than about five seconds is refused, so that no
     document of a stranger keeps the program busy; ``patient`` allows some minutes.
@@ -169,8 +178,10 @@ def verify(document: str | bytes | dict[str, Any], *, patient: bool = False) -> 
     >>> verify(text.replace('"bound": 0.37', '"bound": 0.36')).verdict
     <Verdict.NOT_PROVED: 'not proved'>
     """
+    if not isinstance(document, str | bytes | dict) and callable(getattr(document, "to_json", None)):
+        document = document.to_json()
     try:
-        parsed = parsed_object(document)
+        parsed = parsed_object(document)  # type: ignore[arg-type]  # what is none of these is refused there
         found = read_document(parsed)
     except MalformedError as error:
         return Verification(Verdict.NOT_A_CERTIFICATE, (str(error),))

@@ -57,7 +57,9 @@ METRICS_OF_ONE = {
 def worded(gate: Gate, single: Single, passed: bool) -> str:
     """Return a gate and how it ended in a sentence."""
     side, kept = "at least" if is_ratio(single) else "at most", "passed" if passed else "failed"
-    return f"{kept}: {_metric(single)} has to be {side} {gate.threshold!r}"
+    bounds = [(point.claim.bound, point.rho) for point in single.question.points if point.claim is not None]
+    bound, rho = min(bounds) if is_ratio(single) else max(bounds)
+    return f"{kept}: {_metric(single)} has to be {side} {gate.threshold!r}, and is {side} {bound!r} (rho = {rho!r})"
 
 
 def claims(document: Document) -> Iterator[str]:
@@ -132,11 +134,11 @@ def _metric(single: Single) -> str:
     """Return what is bounded, in words."""
     metric, population = single.question.metric, single.population
     mean = MEANS.get(population.loss, f"mean of the loss {_name(population.loss)}")
-    selected = "of the label that is predicted"
+    selected = "predicting a label that is not named"
     if population.loss == SELECTED:
         mean = "selection rate"
-    if population.positive is not None:
-        selected = f"of rows that are predicted as {_name(population.positive)}"
+    if population.pos_label is not None:
+        selected = f"predicting {_name(population.pos_label)}"
     every = "each" if metric.group is None else "one"
     found = METRICS | (METRICS_OF_ONE if metric.group is not None else {})
     text = found.get(metric.name, "the metric").format(mean=mean, every=every, selected=selected)
