@@ -72,6 +72,13 @@ def _rows() -> Population:
     return Population.from_predictions(label.tolist(), predicted.tolist(), sensitive_features=group.tolist())
 
 
+def _strata() -> Population:
+    rng = np.random.default_rng(13)
+    group, label, stratum = (rng.integers(0, size, 200) for size in (2, 2, 3))
+    losses = rng.random(200) < rng.uniform(0, 0.7, (2, 2, 3))[group, label, stratum]
+    return Population.from_losses(losses.astype(float), label, sensitive_features=group, strata=stratum, loss="mine")
+
+
 def _graded() -> Population:
     rng = np.random.default_rng(12)
     group, label = rng.integers(0, 2, 300), rng.integers(0, 2, 300)
@@ -96,6 +103,7 @@ POPULATIONS: dict[str, Callable[[], Population]] = {
     "variances": lambda: Population.from_moments(P, E, 0.4 * E * (1 - E)),
     "rows": _rows,
     "graded": _graded,
+    "strata": _strata,
     "hard": lambda: HARD,
     "square": lambda: SQUARE,
     "other square": lambda: OTHER_SQUARE,
@@ -153,6 +161,8 @@ def _questions() -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield f"{shift}, {region}, graded", "graded", asked
             yield f"{shift}, {region}, group_loss_difference", "graded", {**asked, **named("group_loss_difference")}
     yield "observed support", "graded", {"support": "observed"}
+    for asked in ({}, {"divergence": "trimming", "rho": 0.3}, named("group_loss_difference")):
+        yield f"strata, {', '.join(map(str, asked.values())) or 'loss'}", "strata", {"shift": "stratified", **asked}
     anything = {"min_group_mass": 0.35, **CONDITIONS["any"], **named("demographic_parity_difference")}
     yield "limits on groups, any base rates", "rows", anything
     near = {"shift": "sensitive", "rho": 0.5, "tol": 1e-4, **CONDITIONS["near"]}
@@ -309,6 +319,8 @@ def mirrored(population: typed.Measured) -> typed.Measured:
             for row in known.cells
         ]
         other = replace(known, cells=cells)
+    elif isinstance(known, typed.Strata):
+        other = replace(known, cells=[[[[w, top - v] for w, v in cell] for cell in row] for row in known.cells])
     else:
         other = replace(known, mean=[[top - v for v in row] for row in known.mean])
     return replace(population, knowledge=other)

@@ -459,7 +459,7 @@ def test_bash_completes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     script.write_text(printed(capsys, "completion", "bash"))
     assert complete(script, "fairbound", "") == {*COMMANDS, "--help", "--version"}
     assert complete(script, "fairbound", "cer") == {"certify"}
-    assert complete(script, "fairbound", "certify", "x.csv", "--shift", "") == {"general", "sensitive"}
+    assert complete(script, "fairbound", "certify", "x.csv", "--shift", "") == {"general", "stratified", "sensitive"}
     assert complete(script, "fairbound", "certify", "x.csv", "--sh") == {"--shift"}
     assert complete(script, "fairbound", "certify", "x.csv", "--label", "") == set()
     assert "--max-loss" in complete(script, "fairbound", "radius", "--")
@@ -471,7 +471,7 @@ def test_fish_and_zsh_know_every_option(capsys: pytest.CaptureFixture[str]) -> N
     for word in ("shift", "max-loss", "fail-above", "label", "output"):
         assert f"-l {word} " in fish
         assert f"--{word}" in zsh
-    assert "-l shift -x -a 'general sensitive'" in fish
+    assert "-l shift -x -a 'general stratified sensitive'" in fish
 
 
 def test_metrics(data: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_signatures_show_everything(function: Callable[..., Any], keywords: type
     for name, kind in types.items():
         assert found[name].annotation == kind
         assert found[name].default is not Parameter.empty
-    assert found["shift"].annotation == Literal["general", "sensitive"]
+    assert found["shift"].annotation == Literal["general", "stratified", "sensitive"]
     assert found["shift"].default == "general"
     assert found["confidence"].default == (0.95 if keywords is Planned else None)
 

@@ -21,7 +21,7 @@ from fairbound.verify.document import Document as Written
 from fairbound.verify.reading import read_document
 from fairbound.verify.strict import MalformedError, parse, read
 from tests.by_hand import only
-from tests.forging import Document, places
+from tests.forging import POPULATIONS, Document, places
 from tests.problems import E, P
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")  # a declared group is absent
@@ -140,6 +140,7 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "total variation, limits": lambda: certify(
         WIDE, 0.5, divergence="total_variation", shift="sensitive", label_skew=0.4, tol=1e-2
     ).to_json(),
+    "strata": lambda: certify(POPULATIONS["strata"](), 0.3, shift="stratified").to_json(),
     "trimming": lambda: certify(ROWS, 0.5, divergence="trimming", shift="sensitive", tol=1e-2).to_json(),
     "kl, variance": lambda: certify(VARIANCE, 0.3, divergence="kl", tol=1e-3).to_json(),
     "chi-squared, losses": lambda: certify(ROWS, 2.0, divergence="chi_squared", tol=1e-2).to_json(),
@@ -242,6 +243,7 @@ def test_all_kinds_are_among_the_documents() -> None:
     assert {one["population"]["measures"][0]["knowledge"]["kind"] for one in found} == {
         "mean",
         "mean_variance",
+        "strata",
         "losses",
     }
     assert {answer.proof.axis for answer in answers} == {"label", "group", "part"}
@@ -255,7 +257,7 @@ def test_all_kinds_are_among_the_documents() -> None:
     assert {point.claim is None for one in asked for point in one.points} == {True, False}
     assert {one.distance is None for one in asked} == {True, False}
     for key in ("fair", "support", "empty_cells", "shift", "divergence"):
-        assert len({only(one)[key] for one in found}) == (4 if key == "divergence" else 2), key
+        assert len({only(one)[key] for one in found}) == {"divergence": 5, "shift": 3}.get(key, 2), key
     for key in ("base_rate_tolerance", "confidence"):
         assert {only(one)[key] is None for one in found} == {True, False}
     for side in ("group_limits", "label_limits"):

@@ -87,6 +87,10 @@ def _statement(asked: _Asked) -> tuple[str, ...]:
         sentences.append(
             "Sensitive shifting: inside each cell of group and label Q equals P; only the masses of the cells move."
         )
+    elif asked.shift == "stratified":
+        sentences.append(
+            "Stratified shifting: inside each stratum of a cell Q equals P; only the masses of strata and cells move."
+        )
     elif asked.support == "observed":
         only = f"Q puts mass only on {said.values} that were observed in the same cell"
         sentences.append(f"General shifting, and {only}.")

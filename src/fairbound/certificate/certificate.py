@@ -8,8 +8,11 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fairbound.certificate.assumptions import assumptions_of
 from fairbound.certificate.between import ProvedCurve
+from fairbound.certificate.by_stratum import StratumShare, stratum_shares
 from fairbound.certificate.cautions import cautions_of
 from fairbound.certificate.continuous import proved_at
 from fairbound.certificate.document import (
@@ -47,7 +50,7 @@ from fairbound.version import __version__
 from fairbound.wording.amounts import Amounts
 from fairbound.wording.confidence import ONE_RADIUS, reached_in, with_probability
 from fairbound.wording.digits import Digits, radius_down
-from fairbound.wording.names import read_name, short_name, write_name
+from fairbound.wording.names import name, read_name, short_name, write_name
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
 from fairbound.wording.overview import change_rows
 from fairbound.wording.vocabulary import Wording, capitalised
@@ -329,7 +332,8 @@ class Certificate:
     def to_frame(self, backend: str | None = None) -> Any:
         """Return the worst case as a data frame: of each cell the mass in the data and in the worst case.
 
-        ``backend`` is "pandas", "polars" or "pyarrow"; None takes the one that you work with.
+        Under stratified shifting of each stratum of the cells, those that grow most first. ``backend`` is "pandas",
+        "polars" or "pyarrow"; None takes the one that you work with.
 
         Examples
         --------
@@ -338,12 +342,27 @@ class Certificate:
         >>> certify(population, 0.2).to_frame("polars").columns
         ['group', 'label', 'mass', 'worst_case_mass', 'change']
         """
+        if self.shift == "stratified":
+            strata = self.strata
+            told = {"group": "group", "label": "label", "stratum": "stratum", "mass": "before"}
+            told |= {"worst_case_mass": "after", "change": "change"}
+            found = {name: [getattr(one, key) for one in strata] for name, key in told.items()}
+            for key in ("group", "label", "stratum"):
+                found[key] = [name(value) if isinstance(value, tuple) else value for value in found[key]]
+            return native_frame(found, backend)
         before, after = self.population.mass.ravel(), self.witness.mass.ravel()
         columns = {"mass": before.tolist(), "worst_case_mass": after.tolist(), "change": (after - before).tolist()}
         return native_frame(cell_names(self.population.groups, self.population.labels) | columns, backend)
 
+    @property
+    def strata(self) -> list[StratumShare]:
+        """Of stratified shifting: the strata in the data and in the worst case, those that grow most first."""
+        return stratum_shares(self.population, self.witness) if self.shift == "stratified" else []
+
     def plot_worst_case(self, ax: Axes | None = None) -> Axes:
         """Draw how each cell's share changes from the data to the worst case, on ``ax`` or in a new figure.
+
+        Under stratified shifting, how that of each stratum does.
 
         Needs matplotlib: ``pip install matplotlib``.
 
@@ -354,7 +373,18 @@ class Certificate:
         >>> certify(population, 0.2).plot_worst_case().get_title(loc="left")
         'The worst case within rho = 0.2'
         """
-        return draw_worst_case(self.population, self.witness.mass, self.rho, ax=ax)
+        strata = self.strata
+        if strata:
+            words = [one.place for one in strata]
+            before, after = (np.array([getattr(one, when) for one in strata]) for when in ("before", "after"))
+        else:
+            before, after = self.population.mass.ravel(), self.witness.mass.ravel()
+            words = [
+                f"{short_name(group, 30)}, {short_name(label, 30)}"
+                for group in self.population.groups
+                for label in self.population.labels
+            ]
+        return draw_worst_case(words, before, after, self.rho, ax=ax, what="stratum" if strata else "cell")
 
     def __eq__(self, other: object) -> bool:
         """Whether another certificate says the same, with the same proof, of the same data."""

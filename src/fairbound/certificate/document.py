@@ -18,6 +18,7 @@ from fairbound.arithmetic.arrays import Floats
 from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.population import Population
 from fairbound.data.provenance import Provenance
+from fairbound.data.strata import ByStratum
 from fairbound.errors import InputError, argument
 from fairbound.problem.divergences import DIVERGENCES, HELLINGER
 from fairbound.problem.limits import Limits
@@ -113,6 +114,9 @@ def read_provenance(document: written.Provenance) -> Provenance:
 
 
 def _write_knowledge(knowledge: Knowledge) -> written.Knowledge:
+    if isinstance(knowledge, ByStratum):
+        cells = np.stack([knowledge.weight, knowledge.low], axis=-1).tolist()
+        return written.Strata("strata", [write_name(name) for name in knowledge.names], cells)
     if isinstance(knowledge, LossTable):
         columns = np.stack([knowledge.low, knowledge.high, knowledge.weight, knowledge.to_high], axis=-1)
         cells = [[[b for b in cell if b[2] > 0] for cell in row] for row in columns.tolist()]
@@ -152,6 +156,9 @@ def _read_knowledge(known: written.Knowledge) -> Knowledge:
                 table[s, y, : len(cell)] = np.array(cell).reshape(-1, 4)
         low, high, weight, to_high = np.moveaxis(table, -1, 0)
         return LossTable(low, high, weight, 1.0 - to_high, to_high, int(known.rows))
+    if isinstance(known, written.Strata):
+        weight, mean = np.moveaxis(_floats(known.cells), -1, 0)
+        return ByStratum.of(tuple(read_name(name) for name in known.names), weight, mean)
     if isinstance(known, written.MeanVariance):
         return MeanAndVariance(_floats(known.mean), _floats(known.variance))
     return MeanOnly(_floats(known.mean))
@@ -221,7 +228,7 @@ def write_witness(witness: Witness, population: Population, *, products: bool) -
     known = population.knowledge
     inside = witness.reweighting
     kept = np.ones(inside.shape, dtype=bool)
-    if isinstance(known, LossTable) and known.weight.shape == inside.shape:
+    if isinstance(known, LossTable) and not isinstance(known, ByStratum) and known.weight.shape == inside.shape:
         kept = known.weight > 0
     return written.Witness(
         group_mass=witness.group_mass.tolist(),

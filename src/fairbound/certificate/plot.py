@@ -14,7 +14,6 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.continuous import attained_steps
 from fairbound.data.cells import numbers
-from fairbound.data.population import Population
 from fairbound.errors import InputError, argument
 from fairbound.wording.digits import signed
 from fairbound.wording.names import short_name
@@ -125,9 +124,10 @@ def draw_curve(
     return axes
 
 
-def draw_worst_case(population: Population, mass: Floats, rho: float, *, ax: Axes | None) -> Axes:
-    """Draw, for each cell, its share in the data and in the worst case, ordered by the change."""
-    before, after = population.mass.ravel(), np.asarray(mass).ravel()
+def draw_worst_case(
+    places: Sequence[str], before: Floats, after: Floats, rho: float, *, ax: Axes | None, what: str = "cell"
+) -> Axes:
+    """Draw, for each cell or stratum, its share in the data and in the worst case, ordered by the change."""
     change = after - before
     shown = np.argsort(-np.abs(change), kind="stable")[:MOST_CELLS]
     shown = shown[np.argsort(change[shown], kind="stable")]
@@ -159,12 +159,7 @@ def draw_worst_case(population: Population, mass: Floats, rho: float, *, ax: Axe
         zorder=3,
         label="in the data",
     )
-    labels = len(population.labels)
-    words = [
-        f"{short_name(population.groups[c // labels], 30)}, {short_name(population.labels[c % labels], 30)}"
-        for c in shown
-    ]
-    axes.set_yticks(place, labels=words, parse_math=False)
+    axes.set_yticks(place, labels=[places[c] for c in shown], parse_math=False)
     axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.set_xlim(0.0, float(max(before[shown].max(), after[shown].max())) * 1.12)
     for at, cell in zip(place, shown, strict=True):
@@ -179,7 +174,12 @@ def draw_worst_case(population: Population, mass: Floats, rho: float, *, ax: Axe
         )
     left_out = before.size - len(shown)
     axes.set_xlabel(
-        "share of the cell" + (f" (the {left_out} cells that change least are not drawn)" if left_out else "")
+        f"share of the {what}"
+        + (
+            f" (the {left_out} {'cells' if what == 'cell' else 'strata'} that change least are not drawn)"
+            if left_out
+            else ""
+        )
     )
     axes.set_title(f"The worst case within rho = {rho:g}", loc="left", fontsize="medium")
     _finish(axes, "x")

@@ -79,6 +79,11 @@ MEANINGS: dict[type, dict[str, str]] = {
         "cells": "Losses of each cell, groups by labels: lists of bins, whose weights add up to the cell's.",
         "rows": "The largest number of rows in one bin. The checker, which is exact, has no use for it.",
     },
+    written.Strata: {
+        "kind": "Says that strata are given: the parts of the cells in which nothing changes.",
+        "names": "Names of the strata, one or more.",
+        "cells": "Strata of each cell, groups by labels: an entry for each name, whose weights add up to the cell's.",
+    },
     written.Mean: {"kind": "Says that means are given.", "mean": "Mean loss of each cell, at most the ceiling."},
     written.MeanVariance: {
         "kind": "Says that means and variances are given.",
@@ -88,7 +93,7 @@ MEANINGS: dict[type, dict[str, str]] = {
     written.Question: {
         "measure": "Number of the measure that it is about.",
         "metric": "What is bounded.",
-        "shift": "'sensitive': what is inside the cells stays as it is; 'general': it may change too.",
+        "shift": "What stays as it is: 'sensitive', inside cells; 'stratified', inside strata; 'general', nothing.",
         "support": "'any' losses up to the ceiling may occur, or only those 'observed' in their cell.",
         "empty_cells": "What is taken of cells without data: that losses there may be the 'ceiling', or nothing.",
         "divergence": "How the distance from the data is measured.",
@@ -203,6 +208,7 @@ NAMED: dict[str, tuple[Any, str]] = {
     "text": (written.Text, "A text of at most 10,000 characters."),
     "coefficient": (written.Coefficient, "A number of at most 2 in size."),
     "bin": (written.Bin, "Lower end, upper end, weight, and the share of the upper end that keeps the mean."),
+    "stratum": (written.Stratum, "Weight and mean loss; both 0 where the cell has no such rows."),
     "split": (written.Split, "Two corners, and where between them the new corner lies, from the first to the second."),
     "name": (Name, "The name of a group or a label; a list has a part for each of several columns."),
     "divergence": (written.Divergence, "Divergences."),

@@ -112,6 +112,17 @@ def share_range(text: str) -> tuple[str, float, float]:
     return name, number(low), number(high)
 
 
+def cut_points(text: str) -> tuple[str, int | list[float]]:
+    """Read where to cut a column: COLUMN=X,X,... or COLUMN=N for quantiles."""
+    name, mark, points = text.rpartition("=")
+    if not (name and mark and points):
+        message = f"{text!r} is not COLUMN=X,X,... such as age=25,45, or COLUMN=N for quantiles"
+        raise argparse.ArgumentTypeError(message)
+    if points.isdecimal():
+        return name, int(points)
+    return name, [number(point) for point in points.split(",") if point]
+
+
 def radii(text: str) -> list[float]:
     """Read one radius, or an even sequence of them: first:last:step."""
     if ":" not in text:
@@ -202,10 +213,24 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
     """Add what is asked."""
     asked = parser.add_argument_group("the question")
     asked.add_argument(
+        "--strata",
+        action="append",
+        metavar="COLUMN",
+        help="what divides cells into strata, such as age and region, for --shift stratified; several",
+    )
+    asked.add_argument(
+        "--cuts",
+        action="append",
+        type=cut_points,
+        metavar="COLUMN=X,...",
+        help="where to cut a column of numbers of the strata (age=25,45), or into how many quantiles (age=4)",
+    )
+    asked.add_argument(
         "--shift",
-        choices=["general", "sensitive"],
+        choices=["general", "stratified", "sensitive"],
         default="general",
-        help="what may change: anything, or only the shares of groups and labels (default: %(default)s)",
+        help="what may change: anything, only the shares of --strata, or only those of groups and labels (default: "
+        "%(default)s)",
     )
     asked.add_argument(
         "--metric",
@@ -315,13 +340,24 @@ def read_population(arguments: argparse.Namespace) -> Population:
     tallies = read_tallies(expanded(arguments.files))
     arguments.parts = sum(len(tally.parts) for tally in tallies)
     if not tallies:
-        return read_rows(arguments, Population.from_frame, unknown_predictions=arguments.unknown_predictions)
+        return read_rows(
+            arguments,
+            Population.from_frame,
+            unknown_predictions=arguments.unknown_predictions,
+            strata=arguments.strata,
+            cuts=dict(arguments.cuts or ()),
+        )
     given = [option for name, option in ROLES.items() if getattr(arguments, name) is not None]
     if given:
         message = f"{given[0]}: {arguments.file} is a tally, whose columns were named when it was counted; leave it out"
         raise ProblemError(message)
     try:
-        return Population.from_tally(Tally.merged(tallies), unknown_predictions=arguments.unknown_predictions)
+        return Population.from_tally(
+            Tally.merged(tallies),
+            unknown_predictions=arguments.unknown_predictions,
+            strata=len(arguments.strata or ()),
+            cuts={(arguments.strata or []).index(name): cut for name, cut in arguments.cuts or ()},
+        )
     except InputError as error:
         message = f"{arguments.file}: {error.worded(COUNTED | ROWS)}"
         raise ProblemError(message) from None
@@ -381,7 +417,8 @@ def read_rows(arguments: argparse.Namespace, make: Callable[..., Read], **more: 
 def _used(arguments: argparse.Namespace) -> list[str]:
     """Return the columns that are used."""
     probability = [text.rpartition("=")[2] for text in arguments.probability or ()]
-    named = [arguments.label, *arguments.group, arguments.prediction, *probability, arguments.losses]
+    strata = getattr(arguments, "strata", None) or ()
+    named = [arguments.label, *arguments.group, *strata, arguments.prediction, *probability, arguments.losses]
     return [name for name in (*named, arguments.weight) if name is not None]
 
 

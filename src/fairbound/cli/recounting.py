@@ -12,7 +12,7 @@ from fairbound.certificate.statements import fewer_bins
 from fairbound.cli.options import read_population, sha256_of
 from fairbound.cli.output import ProblemError
 from fairbound.data.population import Population
-from fairbound.verify.document import Document, Measure
+from fairbound.verify.document import Document, Measure, Strata
 from fairbound.verify.names import CEILINGS, SELECTED
 from fairbound.wording.names import read_name, short_name
 
@@ -72,7 +72,8 @@ def _loss(measure: Measure) -> list[str]:
 
 
 def _measured(population: Population, measure: Measure) -> Population:
-    return population.selecting(read_name(measure.pos_label)) if measure.loss == SELECTED else population
+    found = population.selecting(read_name(measure.pos_label)) if measure.loss == SELECTED else population
+    return found.by_strata if isinstance(measure.knowledge, Strata) else found
 
 
 def _differences(told: dict[str, Any], found: dict[str, Any], document: Document) -> Iterator[str]:
@@ -83,6 +84,9 @@ def _differences(told: dict[str, Any], found: dict[str, Any], document: Document
     if told["excluded_rows"] != found["excluded_rows"]:
         yield f"the rows left out: {told['excluded_rows']} in the document, {found['excluded_rows']} in the data"
     if told["groups"] != found["groups"] or told["labels"] != found["labels"]:
+        return
+    if any(_names(one) != _names(other) for one, other in zip(told["measures"], found["measures"], strict=True)):
+        yield "the strata: other names in the document than in the data"
         return
     for s, group in enumerate(document.population.groups):
         for y, label in enumerate(document.population.labels):
@@ -97,7 +101,12 @@ def _differences(told: dict[str, Any], found: dict[str, Any], document: Document
 
 def _inside(knowledge: dict[str, Any], s: int, y: int) -> list[Any]:
     """Return what is known of a cell."""
-    return [table[s][y] for key, table in sorted(knowledge.items()) if isinstance(table, list)]
+    return [table[s][y] for key, table in sorted(knowledge.items()) if isinstance(table, list) and key != "names"]
+
+
+def _names(measure: dict[str, Any]) -> Any:
+    """Return the names of strata, if there are any."""
+    return measure["knowledge"].get("names")
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -30,6 +30,8 @@ MEANING = {
     ("general", "any"): "anything may change, also inside the cells of group and label (general shifting)",
     ("general", "observed"): "anything may change, but no loss occurs that was not observed in its cell (general "
     "shifting, observed support)",
+    ("stratified", "any"): "only the shares of the strata of the cells change (stratified shifting)",
+    ("stratified", "observed"): "only the shares of the strata of the cells change (stratified shifting)",
     ("sensitive", "any"): "only the shares of the cells of group and label change (sensitive shifting)",
     ("sensitive", "observed"): "only the shares of the cells of group and label change (sensitive shifting)",
 }
@@ -74,9 +76,10 @@ def curve_lines(curve: CertificateCurve, arguments_shift: tuple[str, str]) -> li
             ],
             mark="",
         ),
-        *text_table([*header, "cells that grow most"], [[*row, g] for row, g in zip(rows, grown, strict=True)]).split(
-            "\n"
-        ),
+        *text_table(
+            [*header, "strata that grow most" if first.shift == "stratified" else "cells that grow most"],
+            [[*row, g] for row, g in zip(rows, grown, strict=True)],
+        ).split("\n"),
     ]
 
 
@@ -95,11 +98,21 @@ def worst_case_lines(certificate: Certificate) -> list[str]:
         f"{worst_case_title(certificate)}, rho = {radius_down(certificate.rho)}",
         *table[: MOST_CELLS + 2],
         *([f"  and {left} more cells"] if left > 0 else []),
+        *_strata_lines(certificate),
     ]
 
 
+def _strata_lines(certificate: Certificate, most: int = 5) -> list[str]:
+    """Return which strata grow most, in words."""
+    grown = [one for one in certificate.strata[:most] if one.change > 5e-5]
+    return ["Strata that grow most:", *(f"  {one.told}" for one in grown)] if grown else []
+
+
 def _growing(certificate: Certificate, most: int = 2) -> str:
-    """Name the cells whose share grows most."""
+    """Name the cells, or strata, whose share grows most."""
+    strata = [one for one in certificate.strata[:most] if one.change > 5e-5]
+    if strata:
+        return "; ".join(f"{one.place} {one.change:+.4f}" for one in strata)
     population = certificate.population
     change = certificate.witness.mass - population.mass
     labels = len(population.labels)

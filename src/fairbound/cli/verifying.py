@@ -21,7 +21,7 @@ EXIT_STATUS = {Verdict.PROVED: 0, Verdict.NOT_PROVED: 1, Verdict.NOT_A_CERTIFICA
 
 #: Options of ``certify`` that say how the rows are read, where the document does not.
 READING = (
-    *("--label", "--group", "--prediction", "--probability", "--losses", "--weight"),
+    *("--label", "--group", "--prediction", "--probability", "--losses", "--weight", "--strata", "--cuts"),
     *("--loss", "--clip", "--ceiling", "--missing", "--na", "--delimiter", "--encoding"),
 )
 

@@ -17,7 +17,9 @@ COLUMNS = {
     "missing": "--missing",
     "prediction": "--prediction",
     "probability": "--probability",
+    "cuts": "--cuts",
     "sample_weight": "--weight",
+    "strata": "--strata",
     "weight": "--weight",
 }
 

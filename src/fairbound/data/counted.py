@@ -74,22 +74,20 @@ def count_cells(rows: Rows, ceiling: float, loss_name: str) -> Counted:
     return Counted(groups.names, labels.names, table, ceiling, size, loss_name, rows.excluded, weighted, predicted)
 
 
-def count_arrays(
+def read_rows(
     values: Floats | Categories,
     labels: Categories,
     sensitive_features: Any,
     sample_weight: Any,
-    ceiling: float,
-    loss_name: str,
     groups: Sequence[Hashable] | None = None,
-) -> Counted:
-    """Read the group and the weight of each row, and do the same."""
+) -> Rows:
+    """Read the group and the weight of each row."""
     group = encode_groups("sensitive_features", sensitive_features, groups)
     rows = len(values.codes) if isinstance(values, Categories) else len(values)
     what = "y_pred" if isinstance(values, Categories) else "losses"
     same_length(**{what: rows, "y_true": len(labels.codes), "sensitive_features": len(group.codes)})
     weight = None if sample_weight is None else weights("sample_weight", sample_weight, rows)
-    return count_cells(Rows(values, labels, group, weight), ceiling, loss_name)
+    return Rows(values, labels, group, weight)
 
 
 def read_ceiling(value: object) -> float:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.data.cells import Categories, check_mass, check_names, encode_labels, numbers
+from fairbound.data.cells import Categories, check_mass, check_names, encode_labels, number, numbers
 from fairbound.data.columns import Missing, ProbabilityColumns, read_columns
-from fairbound.data.counted import Counted, check_finite, check_table, count_arrays, read_ceiling
+from fairbound.data.counted import Counted, Rows, check_finite, check_table, count_cells, read_ceiling, read_rows
 from fairbound.data.estimators import model_values
 from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.losses import Loss, find_loss
@@ -22,8 +22,9 @@ from fairbound.data.predicted import Predicted, check_predicted, find_positive, 
 from fairbound.data.predictions import predicted_labels, probabilities
 from fairbound.data.provenance import UNTOLD, Provenance, check_text
 from fairbound.data.rows_seen import check_unseen
+from fairbound.data.strata import ByStratum, Cuts, Strata, finer, fold, read_strata, split
 from fairbound.data.tally import Tally, check_tally, tally_of_counts
-from fairbound.errors import InputError, argument, given
+from fairbound.errors import InputError, argument, either, given
 from fairbound.wording.notebook import html_paragraph, html_table
 from fairbound.wording.overview import cell_rows
 from fairbound.wording.vocabulary import SELECTED, TWO_VALUED, wording
@@ -60,6 +61,8 @@ class Population:
         The label whose selections take the place of losses, see :meth:`selecting`; None for losses.
     provenance
         What the rows are about, for people: see :meth:`described`.
+    strata
+        The same by strata inside the cells, if there are any: for ``shift="stratified"``.
     """
 
     groups: tuple[Hashable, ...]
@@ -74,6 +77,7 @@ class Population:
     predicted: Predicted | None = None
     pos_label: Hashable | None = None
     provenance: Provenance = UNTOLD
+    strata: Strata | None = None
 
     @property
     def mass(self) -> Floats:
@@ -100,6 +104,19 @@ class Population:
     def group_means(self) -> Floats:
         """The mean loss of each group, shape (S,); NaN for a group without data."""
         return (self.base_rates * self.mean).sum(axis=1)
+
+    @property
+    def by_strata(self) -> Population:
+        """The population of which no more is known than the means of its strata: what stratified shifting is about."""
+        if isinstance(self.knowledge, ByStratum):
+            return self
+        if self.strata is None:
+            message = (
+                f"{given('shift', 'stratified')} needs strata; name the columns that they are made of with "
+                f"{argument('strata')}" + either(" of from_frame, from_predictions or from_losses", "")
+            )
+            raise InputError(message)
+        return replace(self, knowledge=self.strata.losses)
 
     @property
     def two_valued(self) -> bool:
@@ -162,7 +179,8 @@ class Population:
         predicted, place = find_positive(self.predicted, self.labels, pos_label)
         known = predicted.selection(place)
         name, chosen = SELECTED, predicted.labels[place]
-        return replace(self, knowledge=known, ceiling=1.0, loss_name=name, pos_label=chosen)
+        strata = None if self.strata is None else self.strata.selecting(place)
+        return replace(self, knowledge=known, ceiling=1.0, loss_name=name, pos_label=chosen, strata=strata)
 
     def described(
         self,
@@ -262,6 +280,8 @@ class Population:
         loss: str = "loss",
         groups: Sequence[Hashable] | None = None,
         labels: Sequence[Hashable] | None = None,
+        strata: Any = None,
+        cuts: Cuts | None = None,
     ) -> Population:
         """Build a population from the loss of each row.
 
@@ -282,6 +302,10 @@ class Population:
             What to call the loss. "zero_one" and "selected" say that there is nothing between 0 and the ceiling.
         groups, labels
             All groups and labels there are, in the order wanted, if some may be absent from the rows.
+        strata, cuts
+            For ``shift="stratified"``: the column, or the columns (a table or a dict), that divide cells into strata,
+            such as age and region. Of a column of numbers ``cuts`` gives, by the column's name, cut points
+            (``{"age": [25, 45]}``) or a number of quantiles (``{"age": 4}``).
 
         Examples
         --------
@@ -294,10 +318,11 @@ class Population:
             message = f"{argument('losses')} must have one entry per row, but its shape is {values.shape}"
             raise InputError(message)
         top = read_ceiling(ceiling)
-        counted = count_arrays(
-            values, encode_labels("y_true", y_true, labels), sensitive_features, sample_weight, top, loss, groups
-        )
-        return cls._of(counted, "refuse", some_absent=(groups is not None, labels is not None))
+        label = encode_labels("y_true", y_true, labels)
+        rows = read_rows(values, label, sensitive_features, sample_weight, groups)
+        counted = count_cells(rows, top, loss)
+        population = cls._of(counted, "refuse", some_absent=(groups is not None, labels is not None))
+        return population._with_strata(rows, counted, strata, cuts)
 
     @classmethod
     def from_predictions(
@@ -312,6 +337,8 @@ class Population:
         groups: Sequence[Hashable] | None = None,
         labels: Sequence[Hashable] | None = None,
         unknown_predictions: str = "refuse",
+        strata: Any = None,
+        cuts: Cuts | None = None,
     ) -> Population:
         """Build a population from true labels and predictions.
 
@@ -335,6 +362,10 @@ class Population:
         unknown_predictions
             What to do with predictions that are no true label, such as "Yes" where labels are "yes" and "no": "refuse",
             or "allow" if the model may predict what no row has.
+        strata, cuts
+            For ``shift="stratified"``: the column, or the columns (a table or a dict), that divide cells into strata,
+            such as age and region. Of a column of numbers ``cuts`` gives, by the column's name, cut points
+            (``{"age": [25, 45]}``) or a number of quantiles (``{"age": 4}``).
 
         Examples
         --------
@@ -350,8 +381,10 @@ class Population:
         else:
             values = chosen.rows(probabilities(y_pred, label.names, len(label.codes)), label.codes)
             check_finite(values, chosen.name)
-        counted = count_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name, groups)
-        return cls._of(counted, unknown_predictions, some_absent=(groups is not None, labels is not None))
+        rows = read_rows(values, label, sensitive_features, sample_weight, groups)
+        counted = count_cells(rows, chosen.ceiling, chosen.name)
+        population = cls._of(counted, unknown_predictions, some_absent=(groups is not None, labels is not None))
+        return population._with_strata(rows, counted, strata, cuts)
 
     @classmethod
     def from_estimator(
@@ -395,7 +428,7 @@ class Population:
         label = encode_labels("y", y)
         values = model_values(estimator, X, label, chosen)
         return cls._of(
-            count_arrays(values, label, sensitive_features, sample_weight, chosen.ceiling, chosen.name),
+            count_cells(read_rows(values, label, sensitive_features, sample_weight), chosen.ceiling, chosen.name),
             unknown_predictions,
         )
 
@@ -417,6 +450,8 @@ class Population:
         groups: Sequence[Hashable] | None = None,
         labels: Sequence[Hashable] | None = None,
         unknown_predictions: str = "refuse",
+        strata: str | Sequence[str] | None = None,
+        cuts: Cuts | None = None,
     ) -> Population:
         """Build a population from a data frame of pandas, Polars, PyArrow, DuckDB or any library that narwhals knows.
 
@@ -454,6 +489,10 @@ class Population:
         unknown_predictions
             What to do with predictions that are no true label, such as "Yes" where labels are "yes" and "no": "refuse",
             or "allow" if the model may predict what no row has.
+        strata, cuts
+            For ``shift="stratified"``: the column, or the columns, that divide cells into strata,
+            such as age and region. Of a column of numbers ``cuts`` gives, by the column's name, cut points
+            (``{"age": [25, 45]}``) or a number of quantiles (``{"age": 4}``).
 
         Examples
         --------
@@ -463,7 +502,7 @@ class Population:
         >>> Population.from_frame(frame, label="income", group="sex", prediction="predicted")
         Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
-        from fairbound.data.frames import count_frame  # noqa: PLC0415 (narwhals is imported only where it is used)
+        from fairbound.data.frames import count_frame, count_frame_strata  # noqa: PLC0415 (narwhals is imported only where it is used)
 
         columns = read_columns(
             label=label,
@@ -479,17 +518,16 @@ class Population:
             all_groups=groups,
             all_labels=labels,
         )
-        return replace(
-            cls._of(
-                count_frame(frame, columns),
-                unknown_predictions,
-                some_absent=(groups is not None, labels is not None),
-            ),
-            provenance=Provenance(columns=columns.roles),
-        )
+        names = (strata,) if isinstance(strata, str) else tuple(strata or ())
+        counted, fine = count_frame_strata(frame, columns, names) if names else (count_frame(frame, columns), None)
+        population = cls._of(counted, unknown_predictions, some_absent=(groups is not None, labels is not None))
+        known = None if fine is None else fold(fine, counted.groups, cuts, names)
+        return replace(population, provenance=Provenance(columns=columns.roles), strata=known)
 
     @classmethod
-    def from_tally(cls, tally: Tally, *, unknown_predictions: str = "refuse") -> Population:
+    def from_tally(
+        cls, tally: Tally, *, unknown_predictions: str = "refuse", strata: int = 0, cuts: Cuts | None = None
+    ) -> Population:
         """Build a population from counts that were made elsewhere, perhaps in many places (see :class:`Tally`).
 
         With ``confidence`` all rows of all parts are taken to be independent draws from one and the same P.
@@ -500,6 +538,9 @@ class Population:
             A tally, or the sum of many.
         unknown_predictions
             As for :meth:`from_predictions`.
+        strata, cuts
+            For ``shift="stratified"``: how many of the last columns of the tally's groups are those of strata: these
+            are added up to groups of the others; and ``cuts``, as for :meth:`from_frame`, by their numbers from 0.
 
         Examples
         --------
@@ -510,11 +551,19 @@ class Population:
         Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         check_tally(tally)
-        return cls._of(
-            tally.counted(),
+        places = range(int(number("strata", strata, 0, 100, "it is a number of columns")))
+        whole = tally.joined(len(places)) if places else tally
+        counted = whole.counted()
+        population = cls._of(
+            counted,
             unknown_predictions,
-            some_absent=(tally.plan.groups is not None, tally.plan.labels is not None),
+            some_absent=(whole.plan.groups is not None, whole.plan.labels is not None),
         )
+        if not places:
+            return population
+        fine = tally.counted()
+        pairs = replace(fine, groups=tuple(split(fine.groups, len(places))))
+        return replace(population, strata=fold(pairs, counted.groups, cuts, places))
 
     @classmethod
     def from_counts(
@@ -569,6 +618,14 @@ class Population:
             predicted=counted.predicted,
         )
 
+    def _with_strata(self, rows: Rows, counted: Counted, strata: Any, cuts: Cuts | None) -> Population:
+        """Return the population with the strata of the rows that it was made of."""
+        if strata is None:
+            return self
+        parts = read_strata(strata, len(rows.labels.codes))
+        fine = count_cells(finer(rows, list(parts.values())), counted.ceiling, counted.loss_name)
+        return replace(self, strata=fold(fine, counted.groups, cuts, tuple(parts)))
+
     def describe(self, shift: str) -> str:
         """Say in a sentence what is used of the losses."""
         means = "Of the losses only the mean of each cell matters under sensitive shifting."
@@ -578,7 +635,7 @@ class Population:
 def condensed(population: Population, most: int) -> Population:
     """Return the population with at most about so many bins of losses in all: what is proved of it holds for both."""
     known = population.knowledge
-    if not isinstance(known, LossTable) or np.count_nonzero(known.weight) <= most:
+    if not isinstance(known, LossTable) or isinstance(known, ByStratum) or np.count_nonzero(known.weight) <= most:
         return population
     cells = max(1, int(np.count_nonzero(population.weight)))
     return replace(population, knowledge=known.condensed(max(2, most // cells)))

@@ -15,6 +15,7 @@ from fairbound.data.loss_summary import LossTable, bins_for, pack
 from fairbound.data.losses import ZERO_ONE, Loss
 from fairbound.data.predicted import Predicted
 from fairbound.data.predictions import aligned
+from fairbound.data.strata import split
 from fairbound.data.tally_cells import UNIT_BITS, Bins, Cells, Entry, Key, added, rows_of
 from fairbound.data.tally_document import digest_of, read_tally, write, written_cells, written_plan
 from fairbound.data.tally_plan import Part, Plan, check_kinds, check_parts, check_plans, check_same, unknown
@@ -206,6 +207,14 @@ class Tally:
             for place, declared in enumerate((self.plan.groups, self.plan.labels))
         )
         return groups, labels
+
+    def joined(self, columns: int) -> Tally:
+        """Return the tally whose groups lack their last columns: what they held is added up."""
+        own: dict[Hashable, Hashable] = {}
+        for name in dict.fromkeys(group for group, _ in self.cells):
+            ((own[name], _),) = split([name], columns)
+        cells = added({(own[group], label): held} for (group, label), held in self.cells.items())
+        return replace(self, plan=replace(self.plan, groups=None), cells=cells)
 
     def counted(self) -> Counted:
         """Return what a population is made of."""

@@ -14,7 +14,7 @@ from fairbound.sampling.region import Region
 
 EQUAL = Condition()
 
-Shift = Literal["general", "sensitive"]
+Shift = Literal["general", "stratified", "sensitive"]
 Support = Literal["any", "observed"]
 EmptyCells = Literal["refuse", "ceiling"]
 

@@ -27,9 +27,9 @@ def refuse_metric(
             "group"
         )
         raise InputError(message)
-    if objective.ratio and shift == "general":
+    if objective.ratio and shift != "sensitive":
         message = (
-            f"a ratio of groups {only} and {given('shift', 'general')}; use {given('shift', 'sensitive')}, "
+            f"a ratio of groups {only} and {given('shift', shift)}; use {given('shift', 'sensitive')}, "
             f"{given('metric', 'demographic_parity_difference')}, or {CURE}"
         )
         raise InputError(message)

@@ -10,6 +10,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.cells import number
 from fairbound.data.population import Population
+from fairbound.data.strata import ByStratum
 from fairbound.errors import InputError, argument, either, given
 from fairbound.problem.condition import Condition
 from fairbound.problem.divergences import HELLINGER, Divergence, find_divergence
@@ -71,9 +72,10 @@ def validate(
                 f"needs a {argument('metric')}; name one, or leave it out",
             )
             raise InputError(message)
-    _choice("shift", shift, ("general", "sensitive"))
+    _choice("shift", shift, ("general", "stratified", "sensitive"))
     _choice("support", support, ("any", "observed"))
     _choice("empty_cells", empty_cells, ("refuse", "ceiling"))
+    population, support = _known(population, shift, support)
     skew_meaning = f"it is the largest difference allowed between two shares of Q{NO_LIMIT}"
     if group_skew is not None:
         group_skew = number("group_skew", group_skew, 0.0, 1.0, skew_meaning)
@@ -101,6 +103,12 @@ def validate(
         refuse_metric(population, objective, distance, shift, condition)
     chosen = find_region(region)
     if confidence is not None:
+        if shift == "stratified":
+            message = (
+                f"{given('confidence', confidence)} does not go with {given('shift', 'stratified')}: what a "
+                "sample says of strata is not worked out; leave one of them out, or make the strata groups"
+            )
+            raise InputError(message)
         confidence = read_confidence(confidence)
         check_sample(population, support)
         if isinstance(chosen, Prequential):
@@ -123,6 +131,19 @@ def validate(
         condition,
         distance,
     )
+
+
+def _known(population: Population, shift: str, support: str) -> tuple[Population, str]:
+    """Return what a shift needs to know: inside of strata nothing changes, so Q has no means but theirs."""
+    if shift == "stratified":
+        return population.by_strata, "observed"
+    if shift == "general" and isinstance(population.knowledge, ByStratum):
+        message = (
+            f"{given('shift', 'general')} needs the losses of the cells, and of this population only the means of "
+            f"strata are known; use {given('shift', 'stratified')}, or the population of the rows"
+        )
+        raise InputError(message)
+    return population, support
 
 
 def _read_condition(fair: object, tolerance: object, label_skew: float | None) -> Condition:

@@ -34,6 +34,10 @@ FEW_RADII = 12
 SIZES = (("broad", (860, 400)), ("narrow", (380, 320)))
 
 
+#: So many strata of the worst case are told.
+MOST_STRATA = 10
+
+
 @dataclass(frozen=True)
 class QuestionView:
     """A question and its answers at all radii.
@@ -213,6 +217,16 @@ class QuestionView:
     def now(self) -> dict[str, Any]:
         """What is shown of the radius that is shown first."""
         return self.radii[self.chosen]
+
+    @property
+    def strata(self) -> list[str]:
+        """Which strata grow most at that radius, in words; none but under stratified shifting."""
+        return [one.told for one in self.certificates[self.chosen].strata[:MOST_STRATA] if one.change > 5e-5]
+
+    @property
+    def strata_rho(self) -> str:
+        """The radius that this is about."""
+        return radius_down(self.certificates[self.chosen].rho)
 
     @cached_property
     def scale(self) -> CurveScale:

@@ -33,6 +33,9 @@ Coefficient = Annotated[float, Within(-2, 2)]
 #: A loss, or a bin of losses: lower end, upper end, weight, and the share of the upper end that keeps the mean.
 Bin = Annotated[list[Amount], Within(4, 4)]
 
+#: Of a stratum of a cell: its weight, and its mean loss.
+Stratum = Annotated[list[Amount], Within(2, 2)]
+
 #: How a piece is cut: two of its corners, and where between them the new corner lies (0 the first, 1 the second).
 Split = Annotated[list[Amount], Within(3, 3)]
 
@@ -76,7 +79,16 @@ class MeanVariance:
     variance: Amounts
 
 
-Knowledge = Losses | Mean | MeanVariance
+@dataclass(frozen=True)
+class Strata:
+    """Weight and mean loss of each stratum of the cells: they have all an entry for each name."""
+
+    kind: Literal["strata"]
+    names: list[Name]
+    cells: Annotated[list[list[list[Stratum]]], Shape("sc")]
+
+
+Knowledge = Losses | Mean | MeanVariance | Strata
 
 
 @dataclass(frozen=True)
@@ -326,7 +338,7 @@ class Question:
 
     measure: Count
     metric: Metric
-    shift: Literal["general", "sensitive"]
+    shift: Literal["general", "stratified", "sensitive"]
     support: Literal["any", "observed"]
     empty_cells: Literal["refuse", "ceiling"]
     divergence: Divergence

@@ -25,6 +25,7 @@ from fairbound.verify.document import (
     Population,
     Question,
     Sampling,
+    Strata,
 )
 from fairbound.verify.names import CEILINGS, OURS, RESERVED, SELECTED, TWO_VALUED, looks
 from fairbound.verify.strict import MalformedError, canonical, check_shapes, parse, read
@@ -121,6 +122,9 @@ def _check_named_values(measure: Measure) -> None:
 
 def _check_knowledge(weight: list[list[float]], known: Knowledge, top: float | None, lengths: Lengths) -> None:
     """Check losses or moments that are possible."""
+    if isinstance(known, Strata):
+        _check_strata(weight, known, top, lengths)
+        return
     moments = not isinstance(known, Losses)
     _check(not moments or (top or 0) > 0, "ceiling", "must be positive where only moments are known")
     for s, y in product(range(lengths["s"]), range(lengths["c"])):
@@ -138,14 +142,36 @@ def _check_knowledge(weight: list[list[float]], known: Knowledge, top: float | N
         _check(possible, f"knowledge.variance[{s}][{y}]", "is impossible for its mean")
 
 
+def _check_strata(weight: list[list[float]], known: Strata, top: float | None, lengths: Lengths) -> None:
+    """Check weights and means of strata; what has no weight has no mean."""
+    distinct = bool(known.names) and len(set(map(canonical, known.names))) == len(known.names)
+    _check(distinct, "knowledge.names", "must have an entry or more, and none twice")
+    for s, y in product(range(lengths["s"]), range(lengths["c"])):
+        at, cell = f"knowledge.cells[{s}][{y}]", known.cells[s][y]
+        _check(len(cell) == len(known.names), at, f"must have {len(known.names)} entries, not {len(cell)}")
+        possible = all(mean == 0 if w == 0 else top is None or mean <= top for w, mean in cell)
+        _check(possible, at, "has a mean above the ceiling, or one of nothing")
+        close = abs(math.fsum(w for w, _ in cell) - weight[s][y]) <= 1e-9 * weight[s][y]
+        _check(close, at, "has strata that do not add up to the weight of the cell")
+
+
 def _check_question(question: Question) -> None:
     tolerance = question.base_rate_tolerance
     near = tolerance is None or (question.fair and tolerance > 0)
     _check(near, "base_rate_tolerance", "must be positive, and null if fair is false")
     free = (question.fair and tolerance is None) or question.label_limits == Limits(None, [], [])
     _check(free, "label_limits", "must be empty where base rates may differ")
-    known = question.confidence is None or question.divergence == "hellinger"
-    _check(known, "divergence", "must be hellinger in finite-sample certificates")
+    within = question.shift != "stratified" or question.support == "observed"
+    _check(within, "support", "must be observed where only strata move")
+    sampled = question.confidence is not None
+    _check(
+        not sampled or question.divergence == "hellinger",
+        "divergence",
+        "must be hellinger in finite-sample certificates",
+    )
+    _check(
+        not sampled or question.shift != "stratified", "shift", "must not be stratified in finite-sample certificates"
+    )
 
 
 def _check_statements(question: Question, top: float | None, lengths: Lengths) -> None:
@@ -175,6 +201,7 @@ def _check_sampling(sampling: Sampling, first: Sampling | None, top: float | Non
     _check((losses is None) == (counts is None), "counts", "must be given with losses, or not at all")
     check_shapes(sampling, {**lengths, "n": len(losses or [])})
     _check(any(map(any, sampling.weight)), "weight", "must be positive somewhere")
+    _check(not isinstance(sampling.knowledge, Strata), "knowledge", "must not be of strata")
     _check_knowledge(sampling.weight, sampling.knowledge, top, lengths)
     if losses is not None:
         rising = len(losses) >= 2 and losses[0] == 0 and losses[-1] == top and all(a < b for a, b in pairwise(losses))

@@ -13,7 +13,7 @@ from flint import arb, fmpq
 
 from fairbound.verify.balls import ONE, ZERO, balls, exact, largest, require, total
 from fairbound.verify.divergences import DIVERGENCES
-from fairbound.verify.document import Losses, Mean, Measured, Objective, Question
+from fairbound.verify.document import Losses, Mean, Measured, Objective, Question, Strata
 from fairbound.verify.shares import Side
 
 #: A witness may miss what is asked by this much, and proofs are held to the same, larger set. Otherwise a set that is
@@ -174,8 +174,14 @@ def _law(population: Measured, question: Question, place: Place, *, falling: boo
     """
     known, top = population.knowledge, arb(population.ceiling or 0)
     s, y = place
-    if isinstance(known, Losses):
+    of_strata = isinstance(known, Strata)
+    fits = question.shift == "sensitive" or of_strata is (question.shift == "stratified")
+    require(fits, "the means of strata are what is known where only strata move, and only there")
+    if isinstance(known, Strata):  # nothing changes inside of one: a bin whose ends are its mean
+        bins = [balls([mean, mean, weight, 0.0]) for weight, mean in known.cells[s][y]]
+    elif isinstance(known, Losses):
         bins = [balls(entry) for entry in known.cells[s][y]]  # low, high, weight, share of high
+    if isinstance(known, Losses | Strata):
         inside = total(b[2] for b in bins)
         lower = [(weight / inside, low + part * (high - low)) for low, high, weight, part in bins]
         mean = total(share * loss for share, loss in lower)
@@ -183,8 +189,8 @@ def _law(population: Measured, question: Question, place: Place, *, falling: boo
         mean = arb(known.mean[s][y])
     if question.shift == "sensitive":
         return [(ONE, mean)], [(ONE, mean)]
-    if isinstance(known, Losses):
-        edges = [(low, high, weight / inside, part) for low, high, weight, part in bins]
+    if isinstance(known, Losses | Strata):
+        edges = [(low, high, weight / inside, part) for low, high, weight, part in bins if not weight.is_zero()]
         return [end for low, high, w, t in edges for end in ((w * (1 - t), low), (w * t, high))], lower
     require(question.support == "any", "observed support needs the losses themselves")
     if isinstance(known, Mean) or DIVERGENCES[question.divergence].jumps:  # which knows no worst law of a variance

@@ -108,6 +108,8 @@ def _where(question: Question, population: Measured, rho: str) -> str:
         said.append(f"whose groups' base rates differ by at most {question.base_rate_tolerance!r}")
     if question.shift == "sensitive":
         said.append("in which only the shares of the cells of group and label have changed")
+    elif question.shift == "stratified":
+        said.append("in which only the shares of the strata of the cells have changed")
     elif question.support == "observed":
         said.append("in which anything may have changed, but no loss occurs that was not observed in its cell")
     else:

@@ -19,6 +19,7 @@ from fairbound.verify.document import (
     Question,
     Single,
     Statement,
+    Strata,
     Tilted,
     singles,
 )
@@ -95,7 +96,7 @@ def _length(name: Any) -> int:
 
 
 def _bins(known: Knowledge) -> int:
-    return sum(len(cell) for row in known.cells for cell in row) if isinstance(known, Losses) else 0
+    return sum(len(cell) for row in known.cells for cell in row) if isinstance(known, Losses | Strata) else 0
 
 
 def _answer(population: Measured, question: Question, answer: Answer, bins: int) -> float:

@@ -1,0 +1,164 @@
+"""Strata: the parts of the cells that stratified shifting leaves as they are, by columns such as age or region.
+
+Rows are counted as for groups of more columns, and these columns are folded into strata afterwards: so every way of
+reading rows can count them. Numbers become bands there, by the user's cut points or by quantiles of the column; nobody
+looks at losses for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fairbound.arithmetic.arrays import Floats
+from fairbound.data.cells import Categories, encode, intersect, number, number_names, same_length
+from fairbound.data.counted import Counted, Rows
+from fairbound.data.loss_summary import LossTable
+from fairbound.data.predicted import Predicted
+from fairbound.errors import InputError, argument, given, listed
+
+#: Cut points of columns of numbers, by name: a list of them, or into how many quantiles to cut.
+Cuts = Mapping[Any, Any]
+
+
+@dataclass(frozen=True)
+class ByStratum(LossTable):
+    """The mean loss in each stratum of a cell, as a table of losses: Q equals P there, so no more of it matters."""
+
+    names: tuple[Hashable, ...] = ()
+
+    sentence = "Of the losses only the mean of each stratum of a cell matters under stratified shifting."
+
+    @classmethod
+    def of(cls, names: tuple[Hashable, ...], weight: Floats, mean: Floats) -> ByStratum:
+        """Return the table of weights and means of shape (S, C, H)."""
+        one = np.ones_like(weight)
+        mean = np.where(weight > 0, mean, 0.0)
+        return cls(mean, mean, weight, one, 0.0 * one, 1, names)
+
+
+@dataclass(frozen=True)
+class Strata:
+    """What was counted by stratum: the losses, and what was predicted, shape (S, C, H, L), if that is known."""
+
+    losses: ByStratum
+    predicted: Predicted | None = None
+
+    def selecting(self, place: int) -> Strata:
+        """Return the same of the value that is 1 where the label at this place is predicted, and else 0."""
+        if self.predicted is None:
+            return self
+        weight = self.losses.weight
+        mean = self.predicted.weight[..., place] / np.where(weight > 0, weight, 1.0)
+        return Strata(ByStratum.of(self.losses.names, weight, np.minimum(mean, 1.0)), self.predicted)
+
+
+def read_strata(strata: Any, rows: int) -> dict[Any, Categories]:
+    """Number the columns that strata are made of, by name: one, called "strata", or those of a table or dict."""
+    columns = getattr(strata, "column_names", getattr(strata, "columns", None))
+    if columns is not None:
+        parts = {c: encode(f"strata[{c!r}]", strata[c]) for c in columns}
+    elif isinstance(strata, dict):
+        parts = {key: encode(f"strata[{key!r}]", column) for key, column in strata.items()}
+    else:
+        parts = {"strata": encode("strata", strata)}
+    if not parts:
+        message = f"{argument('strata')} has no columns"
+        raise InputError(message)
+    for part in parts.values():
+        same_length(strata=len(part.codes), y_true=rows)
+    return parts
+
+
+def finer(rows: Rows, parts: Sequence[Categories]) -> Rows:
+    """Return rows whose groups are pairs of a group and a stratum: a tuple of the values of its columns."""
+    stratum = intersect([Categories(((),), np.zeros(len(parts[0].codes), dtype=np.int64)), *parts])
+    names: Any = stratum.names
+    plain = Categories(tuple(name[1:] for name in names), stratum.codes)
+    return Rows(rows.values, rows.labels, intersect([rows.groups, plain]), rows.weight, rows.excluded)
+
+
+def split(names: Sequence[Hashable], columns: int) -> list[tuple[Hashable, Hashable]]:
+    """Return group and stratum of groups whose last columns are those of the strata."""
+    found: list[tuple[Hashable, Hashable]] = []
+    for name in names:
+        if not isinstance(name, tuple) or len(name) <= columns:
+            message = f"{given('strata', columns)}: the group {name!r} has not so many columns beside its own"
+            raise InputError(message)
+        own = name[:-columns]
+        found.append((own[0] if len(own) == 1 else own, name[-columns:]))
+    return found
+
+
+def fold(fine: Counted, groups: Sequence[Hashable], cuts: Cuts | None, columns: Sequence[Any]) -> Strata:
+    """Return the strata of what was counted by pairs of a group and a tuple of values, for groups in this order."""
+    pairs: Any = fine.groups
+    weight, mean = fine.table.weight.sum(axis=2), fine.table.mean
+    stratum = intersect(_parts([values for _, values in pairs], weight.sum(axis=1), cuts or {}, columns))
+    shape = len(groups), len(stratum.names)
+    place = np.array([groups.index(group) for group, _ in pairs]) * shape[1] + stratum.codes
+
+    def folded(part: Floats) -> Floats:
+        """Add up what lies in the same stratum of the same group; strata follow labels."""
+        total = np.zeros((shape[0] * shape[1], *part.shape[1:]))
+        np.add.at(total, place, part)
+        return np.moveaxis(total.reshape(*shape, *part.shape[1:]), 1, 2)
+
+    total = folded(weight)
+    means = folded(weight * mean) / np.where(total > 0, total, 1.0)
+    losses = ByStratum.of(stratum.names, total, np.clip(means, 0.0, fine.ceiling))
+    known = fine.predicted
+    return Strata(losses, None if known is None else Predicted(known.labels, folded(known.weight)))
+
+
+def _parts(
+    values: Sequence[tuple[Hashable, ...]], weight: Floats, cuts: Cuts, columns: Sequence[Any]
+) -> list[Categories]:
+    """Number the values of each column, or the bands that they lie in where cut points are given."""
+    unknown = [name for name in cuts if name not in columns]
+    if unknown:
+        message = (
+            f"{argument('cuts')} names {unknown[0]!r}, which is no column of the strata; these are "
+            f"{listed([repr(name) for name in columns])}"
+        )
+        raise InputError(message)
+    return [
+        _bands(name, part, weight, cuts[name]) if name in cuts else number_names(part)
+        for name, part in zip(columns, zip(*values, strict=True), strict=True)
+    ]
+
+
+def _bands(name: object, values: Sequence[Hashable], weight: Floats, cut: Any) -> Categories:
+    """Number the bands of values: below the first cut point, from one to the next, or from the last one on."""
+    try:
+        found = np.array([float(value) for value in values])  # type: ignore[arg-type]  # the user's values
+    except (TypeError, ValueError):
+        message = f"{argument('cuts')} are for numbers, and the column {name!r} of the strata holds others"
+        raise InputError(message) from None
+    if isinstance(cut, int | np.integer) and not isinstance(cut, bool):
+        points = _quantiles(found, weight, int(number("cuts", cut, 2, 1000, "it is a number of quantiles")))
+    else:
+        points = [number("cuts", point, -np.inf, np.inf, "it is a cut point") for point in np.atleast_1d(cut).tolist()]
+        if not points or any(a >= b for a, b in pairwise(points)):
+            message = f"{given('cuts', cut)} of {name!r} must be cut points that increase, or a number of quantiles"
+            raise InputError(message)
+    if not points:
+        return Categories(("all",), np.zeros(len(found), dtype=np.int64))
+    between = [f"{low:g} to below {high:g}" for low, high in pairwise(points)]
+    names = [f"below {points[0]:g}", *between, f"{points[-1]:g} and more"]
+    used, codes = np.unique(np.searchsorted(points, found, side="right"), return_inverse=True)
+    return Categories(tuple(names[place] for place in used), codes.astype(np.int64))
+
+
+def _quantiles(values: Floats, weight: Floats, count: int) -> list[float]:
+    """Return the values at which about so many equal parts of the weight end; fewer where many rows are alike."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weight[order]) - weight[order]
+    wanted = weight.sum() * np.arange(1, count) / count
+    places = np.minimum(np.searchsorted(below, wanted * (1 - 1e-12)), len(order) - 1)
+    points = np.unique(values[order][places])
+    return [float(point) for point in points if point > values.min()]
