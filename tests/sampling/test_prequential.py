@@ -275,7 +275,18 @@ def larger_radius(document: dict[str, Any]) -> None:
     document["questions"][0]["points"][0]["rho"] = 0.2001
 
 
-FORGERIES = [lower, no_seed, other_counts, surer, any_rates, tolerance, sensitive, between, second_radius, called_sphere]
+FORGERIES = [
+    lower,
+    no_seed,
+    other_counts,
+    surer,
+    any_rates,
+    tolerance,
+    sensitive,
+    between,
+    second_radius,
+    called_sphere,
+]
 
 
 @pytest.fixture(scope="module")
@@ -284,7 +295,7 @@ def honest() -> str:
     return certify(population, 0.2, confidence=0.9, region="prequential").to_json()
 
 
-@pytest.mark.parametrize("forge", [*FORGERIES, larger_radius], ids=lambda forge: forge.__name__)
+@pytest.mark.parametrize("forge", [*FORGERIES, called_sphere, larger_radius], ids=lambda forge: forge.__name__)
 def test_forgeries_are_refused(forge: Callable[[dict[str, Any]], None], honest: str) -> None:
     document = json.loads(honest)
     assert verify(honest).verdict is Verdict.PROVED
