@@ -56,7 +56,7 @@ AT_PIECE, AT_CORNER, AT_LIMIT, AT_SHARE = 25.0, 2.0, 0.8, 5.0
 AT_NODE, AT_STEP, AT_CLASS, AT_DRAW, AT_TAIL, AT_ROOT = 22.0, 7.0, 60.0, 0.065, 60.0, 7.0
 
 #: Of bets: a row that is dealt; of each block, a class in the rule for multipliers, and at a corner of a piece.
-AT_DEAL, AT_RULE, AT_BET = 2.5, 1200.0, 6.0
+AT_DEAL, AT_RULE, AT_BET = 1.5, 600.0, 3.5
 
 
 def seconds(work: float) -> str:
