@@ -42,7 +42,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     (
         "py:class",
-        r"(numpy|collections|matplotlib|pathlib|fairbound\.(arithmetic|data|problem|sampling|solve))\..*|.*Axes|Source",
+        r"(numpy|collections|matplotlib|pathlib|fairbound\.(arithmetic|data|problem|sampling|solve))\..*|.*Axes|Source|Writes",
     )
 ]
 

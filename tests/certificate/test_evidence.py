@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,54 @@ def test_what_is_refused(questions: Any, more: dict[str, Any], why: str) -> None
         certify_all(rows(), questions, [0.2], **more)
     with pytest.raises(InfeasibleError, match="nothing to certify of loss"):
         certify_all(rows(), ["loss"], [0.001])
+
+
+def test_a_gate_names_the_largest_radius_of_its_worst_bound() -> None:
+    """Of bounds that are equal the one at the largest radius says most."""
+    found = certify_all(rows(), {"equalized_odds_difference": 0.9}, [0.1, 0.2, 0.3], shift="sensitive")
+    assert len(set(found["equalized_odds_difference"].bound.tolist())) == 1  # rates inside of cells do not change
+    assert found.gates[0].worst.rho == 0.3
+
+
+@pytest.mark.parametrize("threshold", [30, -0.1, 1.5])
+def test_thresholds_that_say_nothing_are_refused(threshold: float) -> None:
+    for metric in ("loss", "demographic_parity_ratio", "demographic_parity_difference"):
+        with pytest.raises(ValueError, match=r"says nothing: .* lies between 0 and 1"):
+            certify_all(rows(), {metric: threshold}, [0.2], shift="sensitive")
+    assert certify_all(rows(), {"loss": 1.0}, [0.2], shift="sensitive").passed
+
+
+def test_certificates_curves_and_evidence_can_be_compared() -> None:
+    found = certify_all(rows(), ["loss", "demographic_parity_ratio"], [0.15, 0.2], shift="sensitive")
+    again = Evidence.from_json(found.to_json())
+    assert again.curves == found.curves
+    assert found["loss"] != found["demographic_parity_ratio"]
+    first, second = found["loss"].certificates
+    assert first is not None
+    assert first == Certificate.from_json(first.to_json())
+    assert hash(first) == hash(Certificate.from_json(first.to_json()))
+    assert first not in (second, "another thing")
+    other = replace(first, population=first.population.described(note="another one"))
+    assert other != first
+    assert repr(found["demographic_parity_ratio"]).startswith("CertificateCurve(metric='demographic_parity_ratio', 2 ")
+
+
+def test_the_checker_takes_what_writes_itself() -> None:
+    found = certify_all(rows(), {"loss": 0.9}, [0.15, 0.2], shift="sensitive")
+    for one in (found, found["loss"], found["loss"].certificates[0]):
+        assert verify(one).valid  # type: ignore[arg-type]  # none of them is None
+    assert verify(found).passed
+    assert not verify(object()).valid  # type: ignore[arg-type]  # that is refused
+
+
+def test_frames_of_answers_say_all_that_tells_them_apart() -> None:
+    questions = [{"metric": "selection_rate", "group": group, "threshold": 0.99} for group in rows().groups]
+    frame = certify_all(rows(), questions, [0.2], shift="sensitive").to_frame("polars")
+    assert frame.columns == [
+        *("metric", "group", "pos_label", "rho", "bound", "attained", "gap", "status", "threshold", "kept"),
+    ]
+    assert frame["group"].n_unique() == len(rows().groups)
+    assert frame["status"].to_list() == ["tight"] * len(questions)
 
 
 def test_provenance_travels() -> None:

@@ -95,10 +95,10 @@ def test_what_is_printed_for_programs(data: Path, population: Population, capsys
     assert [r["feasible"] for r in found["results"]] == [False, True, True]
     for r, c in zip(found["results"][1:], curve, strict=True):
         assert (r["bound"], r["attained"], r["status"]) == (c.bound, c.attained, c.status.name.lower())
-        assert r["worst_case_share"] == c.witness.mass.tolist()
+        assert r["worst_case_mass"] == c.witness.mass.tolist()
     assert found["population"]["rows"] == 600
     assert found["population"]["loss_on_data"] == population.loss
-    assert [cell["share"] for cell in found["population"]["cells"]] == population.mass.ravel().tolist()
+    assert [cell["mass"] for cell in found["population"]["cells"]] == population.mass.ravel().tolist()
     assert [cell["base_rate"] for cell in found["population"]["cells"]] == population.base_rates.ravel().tolist()
     assert found["assumptions"] == list(next(iter(curve)).assumptions)
     assert found["question"]["group_skew"] == 0.5
@@ -116,7 +116,7 @@ def test_limits_by_name(data: Path, population: Population, capsys: pytest.Captu
     assert "the share of 'f' in Q lies between 0.4 and 0.6" in text
     assert "the share of label 'yes' in Q lies between 0.25 and 0.5" in text
     assert "within the limits is at Hellinger distance" in text
-    radius = facts(capsys, "radius", str(data / "rows.csv"), *COLUMNS, *options, "--max-loss", "0.5")
+    radius = facts(capsys, "radius", str(data / "rows.csv"), *COLUMNS, *options, "--threshold", "0.5")
     assert radius["radius"] == largest_certified_rho(population, 0.5, **limits)
 
 
@@ -253,7 +253,7 @@ def test_the_largest_radius(
 ) -> None:
     file, out = str(data / "rows.csv"), tmp_path / "c.json"
     expected = largest_certified_rho(population, 0.095, shift="sensitive")
-    asked = ["radius", file, *COLUMNS, "--max-loss", "0.095", "--shift", "sensitive"]
+    asked = ["radius", file, *COLUMNS, "--threshold", "0.095", "--shift", "sensitive"]
     found = facts(capsys, *asked, "--json", str(out))
     assert found["radius"] == expected
     assert found["result"]["bound"] <= 0.095
@@ -264,8 +264,8 @@ def test_the_largest_radius(
     assert expected - 1e-6 <= float(shown[1]) <= expected
     assert main([*asked, "--fail-below", repr(expected)]) == 0
     assert main([*asked, "--fail-below", "0.9"]) == 1
-    assert main(["radius", file, *COLUMNS, "--max-loss", "0.01"]) == 1
-    assert "--max-loss 0.01 cannot be kept at any radius" in capsys.readouterr().err
+    assert main(["radius", file, *COLUMNS, "--threshold", "0.01"]) == 1
+    assert "--threshold 0.01 cannot be kept at any radius" in capsys.readouterr().err
 
 
 def test_what_to_be_careful_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -312,7 +312,7 @@ def test_names_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureF
     file = tmp_path / "rows.csv"
     file.write_text(predictions().with_columns(pl.col("sex").replace("f", "\x1b[2J\x1b]0;x\x07\nf")).write_csv())
     for arguments in (["certify"], ["radius"]):
-        asked = ["--rho", "0.3"] if arguments == ["certify"] else ["--max-loss", "0.5"]
+        asked = ["--rho", "0.3"] if arguments == ["certify"] else ["--threshold", "0.5"]
         assert "\x1b" not in printed(capsys, *arguments, str(file), *COLUMNS, *asked)
     assert main(["certify", str(file), *COLUMNS, "--rho", "0.3", "--label", "\x1b[2J"]) == 2
     assert "\x1b" not in capsys.readouterr().err
@@ -462,13 +462,13 @@ def test_bash_completes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert complete(script, "fairbound", "certify", "x.csv", "--shift", "") == {"general", "stratified", "sensitive"}
     assert complete(script, "fairbound", "certify", "x.csv", "--sh") == {"--shift"}
     assert complete(script, "fairbound", "certify", "x.csv", "--label", "") == set()
-    assert "--max-loss" in complete(script, "fairbound", "radius", "--")
+    assert "--threshold" in complete(script, "fairbound", "radius", "--")
     assert complete(script, "fairbound", "completion", "") >= {"bash", "zsh", "fish"}
 
 
 def test_fish_and_zsh_know_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     fish, zsh = printed(capsys, "completion", "fish"), printed(capsys, "completion", "zsh")
-    for word in ("shift", "max-loss", "fail-above", "label", "output"):
+    for word in ("shift", "threshold", "fail-above", "label", "output"):
         assert f"-l {word} " in fish
         assert f"--{word}" in zsh
     assert "-l shift -x -a 'general stratified sensitive'" in fish
@@ -503,27 +503,25 @@ def test_metrics(data: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path)
 def test_a_ratio_is_kept_from_below(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The inverse question about a ratio: its own option, words for its side, and the value on the data."""
     asked = [str(data / "rows.csv"), *COLUMNS, "--shift", "sensitive", "--metric", "demographic_parity_ratio"]
-    kept = facts(capsys, "radius", *asked, "--min-ratio", "0.2")
+    kept = facts(capsys, "radius", *asked, "--threshold", "0.2")
     assert kept["result"]["bound"] >= 0.2
     assert kept["population"]["loss"] == "selected"
     rows = facts(capsys, "certify", *asked, "--rho", "0.3")
     rate: dict[str, float] = {}
     share: dict[str, float] = {}
     for cell in rows["population"]["cells"]:
-        rate[cell["group"]] = rate.get(cell["group"], 0.0) + cell["share"] * (cell["mean_loss"] or 0.0)
-        share[cell["group"]] = share.get(cell["group"], 0.0) + cell["share"]
+        rate[cell["group"]] = rate.get(cell["group"], 0.0) + cell["mass"] * (cell["mean"] or 0.0)
+        share[cell["group"]] = share.get(cell["group"], 0.0) + cell["mass"]
     by_hand = [rate[group] / share[group] for group in rate]
     assert rows["value_on_data"] == pytest.approx(min(by_hand) / max(by_hand), abs=1e-12)
-    assert main(["radius", *asked, "--min-ratio", "0.2"]) == 0
+    assert main(["radius", *asked, "--threshold", "0.2"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "stays at or above 0.2 up to rho" in printed
     assert f"{rows['value_on_data']:.4f} on the data" in printed
     outside = any("the data themselves are worse" in caution["text"] for caution in rows["warnings"])
     assert outside == (rows["value_on_data"] < rows["results"][0]["bound"])  # base rates of the data differ
-    assert main(["radius", *asked, "--max-loss", "0.2"]) == 2
-    assert "bounded from below; use --min-ratio" in capsys.readouterr().err
-    assert main(["radius", *asked, "--min-ratio", "0.9999"]) == 1
-    assert "--min-ratio 0.9999 cannot be kept at any radius" in (said := capsys.readouterr().err)
+    assert main(["radius", *asked, "--threshold", "0.9999"]) == 1
+    assert "--threshold 0.9999 cannot be kept at any radius" in (said := capsys.readouterr().err)
     assert "smaller already; use a smaller one" in said
 
 

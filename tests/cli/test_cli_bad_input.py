@@ -86,7 +86,7 @@ def test_bad_files(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
         content(path)
     else:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-    for command in (["certify", "--rho", "0.3"], ["radius", "--max-loss", "0.5"]):
+    for command in (["certify", "--rho", "0.3"], ["radius", "--threshold", "0.5"]):
         said = one_line(capsys, [command[0], str(path), *COLUMNS, *command[1:], *options])
         assert words in said
 

@@ -65,7 +65,7 @@ def test_any_base_rates_and_radius(rows: Path, capsys: pytest.CaptureFixture[str
     printed = " ".join(capsys.readouterr().out.split())
     assert "Over every distribution within Kullback-Leibler divergence rho" in printed
     assert "There is no condition on base rates" in printed
-    assert main(["radius", str(rows), *COLUMNS, "--max-loss", "0.5", *free]) == 0
+    assert main(["radius", str(rows), *COLUMNS, "--threshold", "0.5", *free]) == 0
     assert "0.5 up to rho =" in capsys.readouterr().out
 
 

@@ -55,7 +55,7 @@ def test_what_is_printed_for_programs(data: str, capsys: pytest.CaptureFixture[s
 
 
 def test_the_largest_radius(data: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["radius", data, *COLUMNS, "--max-loss", "0.4", "--base-rate-tolerance", "0.05"]) == 0
+    assert main(["radius", data, *COLUMNS, "--threshold", "0.4", "--base-rate-tolerance", "0.05"]) == 0
     assert "differ by at most 0.05" in " ".join(capsys.readouterr().out.split())
 
 

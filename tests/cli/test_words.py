@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from inspect import signature
+from pathlib import Path
 
 import pytest
 
@@ -44,7 +45,7 @@ def options(command: str) -> set[str]:
     ("command", "known"),
     [
         ("certify", [words.COLUMNS, words.QUESTION]),
-        ("radius", [words.COLUMNS, words.MOST, words.LEAST]),
+        ("radius", [words.COLUMNS, words.RADIUS]),
         ("count", [words.COUNTED]),
     ],
 )
@@ -54,7 +55,27 @@ def test_every_option_is_known(command: str, known: list[dict[str, str]]) -> Non
     assert named - asked == options(command) - OUR_OWN
 
 
-@pytest.mark.parametrize("vocabulary", [words.COUNTED, words.QUESTION, words.MOST, words.LEAST])
+#: Where an option is not called as its argument, with the reason in docs/words.md.
+OTHERWISE = {
+    "fair=False": "--no-base-rate-constraint",
+    "group_limits": "--group-limit",
+    "groups": "--known-group",
+    "label_limits": "--label-limit",
+    "labels": "--known-label",
+    "sample_weight": "--weight",
+}
+
+
+@pytest.mark.parametrize("vocabulary", [words.COUNTED, words.QUESTION, words.RADIUS])
+def test_options_are_called_as_arguments_are(vocabulary: dict[str, str]) -> None:
+    told = Path("docs/words.md").read_text("utf-8")
+    for name, option in vocabulary.items():
+        otherwise = OTHERWISE | ({"group": "--metric-group"} if vocabulary is not words.COUNTED else {})
+        assert option == otherwise.get(name, f"--{name.replace('_', '-')}")
+        assert name not in otherwise or option in told
+
+
+@pytest.mark.parametrize("vocabulary", [words.COUNTED, words.QUESTION, words.RADIUS])
 def test_every_word_is_an_argument(vocabulary: dict[str, str]) -> None:
     takers = Population.from_frame, Tally.count, Population.from_losses, CsvFile, certify, largest_certified_rho
     arguments = {name for taker in takers for name in signature(taker).parameters}

@@ -149,6 +149,7 @@ def test_small_categories_may_be_left_out_of_the_ratios_and_stay_in_the_table() 
     assert "left out of the ratios" in part.to_markdown()
 
 
+@pytest.mark.slow
 def test_with_a_confidence_the_bounds_of_all_tables_hold_together() -> None:
     found = people()
     known = (found["sex"] != "unknown") & np.isin(found["race_ethnicity"], ["Black", "White"])

@@ -14,6 +14,7 @@ from tests.integrations.problems import population
 EVIDENCE = certify_all(population(), {"loss": 0.9, "demographic_parity_ratio": None}, [0.1, 0.2])
 
 
+@pytest.mark.slow  # its imports take seconds; the page runs it too
 def test_skops_takes_the_section() -> None:
     card_module = pytest.importorskip("skops.card", reason="skops is not installed")
     linear_model = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is not installed")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 
 from fairbound import Evidence, Population, certify_all, report, verify
 from fairbound.reporting.question_view import QuestionView
 from fairbound.reporting.report_data import examine
+from fairbound.wording.names import short_name
 from tests.pages import NASTY, small_curve
 from tests.reporting.test_report import Page, words
 
@@ -84,7 +86,21 @@ def test_gates_of_what_is_not_proved_are_not_decided(evidence: Evidence) -> None
         claim["bound"] -= 0.01
     text = report(json.dumps(document))
     assert [found for found, _ in gates(text)] == ["open", "open"]
-    assert "✗ Not proved" in words(Page(text))
+    said = words(Page(text))
+    assert "✗ Not proved" in said
+    assert "Gate not decided The error rate has to be at most 90 %, and nothing is proved." in said
+
+
+def test_what_a_refused_page_shows_is_what_the_document_claims() -> None:
+    """Not what its answers say, which nobody claims."""
+    document = json.loads(small_curve().to_json())
+    point = next(one for one in document["questions"][0]["points"] if one["claim"] is not None)
+    point["claim"]["bound"] = 0.0625
+    (one,) = examine(json.dumps(document)).questions
+    assert 0.0625 in [c.bound for c in one.certificates]
+    refused = verify(json.dumps(document))
+    assert not refused.valid
+    assert any(f"rho = {point['rho']!r}: the claimed bound 0.0625 does not follow" in why for why in refused.reasons)
 
 
 def test_that_a_gate_is_passed_is_computed_from_the_bounds(evidence: Evidence) -> None:
@@ -115,6 +131,33 @@ def test_the_distance_shown_first_is_the_one_that_decides(evidence: Evidence) ->
     assert view.now["rho"] == "0.3"
 
 
+def test_without_a_threshold_no_distance_is_shown_first_at_which_nothing_is_said() -> None:
+    found = certify_all(population(), ["demographic_parity_difference"], [0.2, 0.21, 0.6, 0.7, 0.8])
+    (one,) = examine(found).questions
+    assert [c.trivial for c in one.certificates] == [False, False, True, True, True]
+    assert QuestionView(one, None).now["rho"] == "0.21"
+
+
+def test_the_worst_case_names_the_groups_that_it_is_about() -> None:
+    """They may be others at another distance; of the loss of all, or of a chosen group, there is nobody to name."""
+    asked: dict[str, Any] = {"shift": "sensitive"}
+    questions: list[Any] = ["loss", "group_loss", "demographic_parity_ratio"]
+    group = population().groups[0]
+    found = certify_all(population(), [*questions, {"metric": "group_loss", "group": group}], [0.2, 0.3], **asked)
+    for curve, pair in zip(found, (0, 1, 2, 0), strict=True):
+        for c in curve:
+            names = c.leading.split(" against ") if c.leading else []
+            assert len(names) == pair
+            means = (c.witness.mass * c.population.mean).sum(axis=1) / c.witness.mass.sum(axis=1)
+            by_name = dict(zip(map(short_name, c.population.groups), means, strict=True))
+            if pair == 1:
+                assert by_name[names[0]] == pytest.approx(c.attained, abs=1e-6)
+            if pair == 2:
+                assert by_name[names[0]] / by_name[names[1]] == pytest.approx(c.attained, abs=1e-6)
+    last = [*found["demographic_parity_ratio"]][-1]
+    assert f"It is about {last.leading}, the two groups" in words(Page(report(found)))
+
+
 def test_it_says_what_it_is_about() -> None:
     told = population().described(
         model="scorer", model_version="1.4", data=NASTY[0], note=NASTY[3], meanings={"yes": NASTY[6]}
@@ -137,3 +180,18 @@ def test_several_questions_are_compared_with_those_of_the_same_metric(evidence: 
     assert "They differ in the confidence." in words(page)
     alike = certify_all(population(), THRESHOLDS, [0.2, 0.3], shift="sensitive", confidence=0.9)
     assert words(Page(report(evidence, against=alike))).count("The same at every distance that was compared") == 3
+
+
+def test_the_first_sentences_say_what_was_not_compared(evidence: Evidence) -> None:
+    """And models are called by the names that their documents have."""
+    named = [population().described(model="scorer", model_version=version) for version in ("1.4", "1.5")]
+    old = certify_all(named[0], ["loss", "group_loss"], [0.2, 0.3], shift="sensitive")
+    new = certify_all(named[1], ["loss", "cell_loss"], [0.2, 0.3], shift="general")
+    text = words(Page(report(new, against=old)))
+    top = text[: text.index("SHA-256")]
+    assert "Error rate: not compared. The two certificates answer different questions" in top
+    assert "They differ in the shift." in top
+    assert "Only scorer 1.4 was asked for: error rate of the worst group." in top
+    assert text.count("They differ in the shift.") == 1
+    assert "scorer 1.5 against scorer 1.4" in text
+    assert "the newer model" in words(Page(report(new, against=evidence)))  # where one of them is not named

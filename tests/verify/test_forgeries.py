@@ -33,8 +33,9 @@ from fairbound.data.loss_summary import bin_edges
 from fairbound.reporting.report_data import worst_losses
 from fairbound.sampling.discretise import drawn
 from fairbound.verify import verdict
+from fairbound.verify.beside.looks import RESERVED
 from fairbound.verify.document import singles
-from fairbound.verify.names import CEILINGS, RESERVED
+from fairbound.verify.names import CEILINGS
 from fairbound.verify.reading import read_document
 from fairbound.verify.verdict import Finding, _decide
 from tests.amounts import first

@@ -14,9 +14,9 @@ from scipy import stats
 
 from fairbound import Population, certify, certify_curve, verify
 from fairbound.verify.beside.checks import MOST_SHOWN, describe_objective
+from fairbound.verify.beside.looks import MOST_SEEN, looks
 from fairbound.verify.beside.work import MOST_WORK, PATIENT_WORK, work_of
 from fairbound.verify.document import Limits, singles
-from fairbound.verify.names import MOST_SEEN, looks
 from fairbound.verify.reading import read_document
 from fairbound.verify.shares import Side, _below
 from fairbound.verify.sphere import few_hits

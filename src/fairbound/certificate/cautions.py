@@ -16,7 +16,8 @@ from fairbound.arithmetic.arrays import Booleans
 from fairbound.data.losses import ZERO_ONE
 from fairbound.data.population import Population
 from fairbound.errors import DataWarning, InputError, Sentence, argument, either, given, listed, warn
-from fairbound.verify.names import MOST_SEEN, OURS, RESERVED, looks
+from fairbound.verify.beside.looks import MOST_SEEN, RESERVED, looks
+from fairbound.verify.names import OURS
 from fairbound.wording.names import short_name
 from fairbound.wording.vocabulary import wording
 

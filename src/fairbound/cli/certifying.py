@@ -50,8 +50,8 @@ from fairbound.cli.results import (
     population_lines,
     worst_case_lines,
 )
-from fairbound.cli.wanted import Wanted, bounded_from_below, metrics, wanted
-from fairbound.cli.words import LEAST, MOST, QUESTION
+from fairbound.cli.wanted import Wanted, metrics, wanted
+from fairbound.cli.words import QUESTION, RADIUS
 from fairbound.data.population import Population
 from fairbound.errors import DataWarning, InfeasibleError, InputError, SmallCellWarning, ThresholdError
 from fairbound.integrations.pipelines import STEP_SUMMARY, github_annotations, junit, write_step_summary
@@ -91,10 +91,10 @@ exit status:
 
 RADIUS_EXAMPLES = """\
 examples:
-  fairbound radius predictions.csv --label income --prediction yhat --group sex --max-loss 0.25
-  fairbound radius test.parquet --label y --losses cost --ceiling 2 --group sex --max-loss 0.5 --fail-below 0.1
+  fairbound radius predictions.csv --label income --prediction yhat --group sex --threshold 0.25
+  fairbound radius test.parquet --label y --losses cost --ceiling 2 --group sex --threshold 0.5 --fail-below 0.1
   fairbound radius predictions.csv --label income --prediction yhat --group sex --metric demographic_parity_ratio \\
-      --min-ratio 0.8
+      --threshold 0.8
 
 exit status:
   0  done
@@ -145,9 +145,13 @@ def add_radius(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``radius``."""
     parser.epilog = RADIUS_EXAMPLES
     add_data_options(parser)
-    keep = parser.add_mutually_exclusive_group(required=True)
-    keep.add_argument("--max-loss", type=number, metavar="X", help="the loss (or other metric) to stay below")
-    keep.add_argument("--min-ratio", type=number, metavar="X", help="the same of a ratio: what to stay above")
+    parser.add_argument(
+        "--threshold",
+        type=number,
+        required=True,
+        metavar="X",
+        help="what the bound has to keep: the loss (or other metric) to stay below, or of a ratio, to stay above",
+    )
     add_question_options(parser)
     add_output_options(parser)
     parser.add_argument("--fail-below", type=number, metavar="RHO", help="exit with status 1 if the radius is smaller")
@@ -289,21 +293,6 @@ def _nothing(
     return ProblemError(message)
 
 
-def _limit_to_keep(arguments: argparse.Namespace) -> tuple[str, float]:
-    """Return what the bound has to keep, and the option that says so; the parser asks for one of the two."""
-    asked = metrics(arguments)
-    if len(asked) > 1:
-        message = f"--metric: the largest radius is searched for one metric, and {len(asked)} are named; name one"
-        raise ProblemError(message)
-    lower = bounded_from_below(asked[0])
-    wrong, right = ("--max-loss", "--min-ratio") if lower else ("--min-ratio", "--max-loss")
-    values = {option: getattr(arguments, option[2:].replace("-", "_")) for option in (wrong, right)}
-    if values[wrong] is not None:
-        message = f"{wrong}: {asked[0]} is bounded from {'below' if lower else 'above'}; use {right}"
-        raise ProblemError(message)
-    return right, float(values[right] or 0.0)
-
-
 def _judge(evidence: Evidence) -> None:
     """Tell which bounds are too large (or too small); radii without anything to certify cannot be."""
     barred: dict[tuple[str, ...], list[str]] = {}
@@ -337,15 +326,18 @@ def _broken(exceeded: list[Certificate], gate: Gate, *, named: bool) -> str:
 def run_radius(arguments: argparse.Namespace) -> int:
     """Find the largest radius that keeps a loss."""
     check_outputs(arguments.files, (arguments.json, arguments.html))
-    option, limit = _limit_to_keep(arguments)
-    words = LEAST if option == "--min-ratio" else MOST
+    if len(metrics(arguments)) > 1:
+        count = len(metrics(arguments))
+        message = f"--metric: the largest radius is searched for one metric, and {count} are named; name one"
+        raise ProblemError(message)
+    limit: float = arguments.threshold
     population = described(arguments, read_population(arguments))
     try:
         with progress("searching for the largest radius"):
-            rho = _asked(largest_certified_rho, population, limit, arguments, words)
+            rho = _asked(largest_certified_rho, population, limit, arguments, RADIUS)
             certificate = _asked(certify, population, rho, arguments)
     except ThresholdError as error:
-        complain(error.worded(words))
+        complain(error.worded(RADIUS))
         return 1
     cautions = [*caution_of_parts(arguments), *cautions_of(population, [certificate])]
     _write(certificate, arguments)
@@ -354,8 +346,7 @@ def run_radius(arguments: argparse.Namespace) -> int:
             "population": population_facts(certificate.population),
             "question": question_facts(arguments),
             "value_on_data": certificate.on_data,
-            "max_loss": arguments.max_loss,
-            "min_ratio": arguments.min_ratio,
+            "threshold": limit,
             "radius": rho,
             "result": certificate_facts(certificate),
             "fail_below": arguments.fail_below,

@@ -139,9 +139,9 @@ def population_facts(population: Population) -> dict[str, Any]:
             "group": group,
             "label": label,
             "weight": float(population.weight[s, y]),
-            "share": float(mass[s, y]),
+            "mass": float(mass[s, y]),
             "base_rate": float(rates[s, y]),
-            "mean_loss": float(mean[s, y]) if population.weight[s, y] else None,
+            "mean": float(mean[s, y]) if population.weight[s, y] else None,
         }
         for s, group in enumerate(groups)
         for y, label in enumerate(labels)
@@ -211,7 +211,7 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
         "attained": certificate.attained,
         "gap": certificate.gap,
         "status": certificate.status.name.lower(),
-        "worst_case_share": certificate.witness.mass.tolist(),
+        "worst_case_mass": certificate.witness.mass.tolist(),
     }
 
 

@@ -17,14 +17,12 @@ COLUMNS = {
     "missing": "--missing",
     "prediction": "--prediction",
     "probability": "--probability",
-    "cuts": "--cuts",
     "sample_weight": "--weight",
-    "strata": "--strata",
     "weight": "--weight",
 }
 
 #: Where they become a population.
-ROWS = COLUMNS | {"unknown_predictions": "--unknown-predictions"}
+ROWS = COLUMNS | {"cuts": "--cuts", "strata": "--strata", "unknown_predictions": "--unknown-predictions"}
 
 #: Where rows are counted to be added up elsewhere: arguments of ``Tally.count``.
 COUNTED = COLUMNS | {"min_count": "--min-count", "name": "--name"}
@@ -53,6 +51,5 @@ QUESTION = ROWS | {
     "tol": "--tol",
 }
 
-#: Where the largest radius is asked for: of what is bounded from above, and of what is bounded from below.
-MOST = QUESTION | {"threshold": "--max-loss"}
-LEAST = QUESTION | {"threshold": "--min-ratio"}
+#: Where the largest radius is asked for: arguments of ``largest_certified_rho``.
+RADIUS = QUESTION | {"threshold": "--threshold"}

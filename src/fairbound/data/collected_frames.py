@@ -18,9 +18,8 @@ from fairbound.data.cells import (
     numbers,
 )
 from fairbound.data.columns import Columns
-from fairbound.data.counted import Rows, check_finite
+from fairbound.data.counted import Rows
 from fairbound.data.frame_values import check_sums, check_values, count_rows, without_missing
-from fairbound.data.predictions import by_label
 from fairbound.errors import InputError
 
 
@@ -104,6 +103,4 @@ def _losses(frame: nw.DataFrame[Any], columns: Columns, labels: Categories) -> F
         return _numbers(frame, str(columns.losses))
     named = {label: _numbers(frame, column) for label, column in columns.named(labels.names).items()}
     check_sums(frame, columns)
-    losses = columns.row_losses(*by_label(named, labels))
-    check_finite(losses, columns.loss_name)
-    return losses
+    return columns.losses_of(named, labels)

@@ -7,10 +7,13 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fairbound.data.cells import Categories, at_least_two, check_names, declare, intersect
-from fairbound.data.counted import read_ceiling
+import numpy as np
+
+from fairbound.arithmetic.arrays import Floats
+from fairbound.data.cells import BLOCK, Categories, at_least_two, check_names, declare, intersect
+from fairbound.data.counted import check_finite, read_ceiling
 from fairbound.data.losses import LOSSES, ZERO_ONE, Loss, RowLosses, find_loss
-from fairbound.data.predictions import aligned
+from fairbound.data.predictions import aligned, by_label
 from fairbound.errors import InputError, argument, either, given, listed
 
 Missing = Literal["refuse", "drop"]
@@ -48,6 +51,20 @@ class Columns:
     def row_losses(self) -> RowLosses | None:
         """The loss as a function of probabilities, if it is one."""
         return None if self.measure is None else self.measure.rows
+
+    def losses_of(self, named: Mapping[Hashable, Floats], labels: Categories) -> Floats:
+        """Return the losses of rows from the probabilities of their labels, by blocks that stay in the cache."""
+        measure = self.row_losses
+        assert measure is not None  # noqa: S101 (there are probabilities)
+        size = len(labels.codes)
+        step = BLOCK if self.built_in else max(size, 1)  # a loss of the user's own may look at all rows at once
+        blocks = [slice(start, start + step) for start in range(0, size, step)]
+        losses = np.empty(size)
+        for block in blocks:
+            some = {label: probability[block] for label, probability in named.items()}
+            losses[block] = measure(*by_label(some, Categories(labels.names, labels.codes[block])))
+        check_finite(losses, self.loss_name)
+        return losses
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Any, BinaryIO
 
@@ -29,8 +30,9 @@ OTHER_TEXT = (b"\xff\xfe", b"\xfe\xff")
 #: The mark that some programs write first.
 MARK = b"\xef\xbb\xbf"
 
-#: Takes a block of lines, the delimiter, the number of fields, and those that are wanted; gives these as columns.
-Engine = Callable[[bytes, str, int, Sequence[int]], list["Fields"]]
+#: Takes a block of lines, the delimiter, the number of fields, and those that are wanted: as texts, and as numbers.
+#: Gives these as columns, in order.
+Engine = Callable[[bytes, str, int, Sequence[int], Sequence[int]], list["Fields"]]
 
 
 class UnsureError(Exception):
@@ -61,13 +63,25 @@ def installed() -> Engine | None:
 
 
 def blocks(stream: BinaryIO, delimiter: str) -> Iterator[tuple[list[str], bytes]]:
-    """Yield the header, and blocks of whole lines in which every field is sure to be cut in one way."""
+    """Yield the header, and blocks of whole lines in which every field is sure to be cut in one way.
+
+    The next block is read and looked at while this one is cut into fields.
+    """
+    items = _blocks(stream, delimiter)
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, items, None)
+        while (found := coming.result()) is not None:
+            coming = thread.submit(next, items, None)
+            yield found
+
+
+def _blocks(stream: BinaryIO, delimiter: str) -> Iterator[tuple[list[str], bytes]]:
     if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
         raise UnsureError
     header = _header(stream.readline(BLOCK).removeprefix(MARK), delimiter)
     while block := stream.read(BLOCK):
         block += stream.readline(BLOCK)
-        quotes = block.count(b'"')
+        quotes = block.count(b'"') if b'"' in block else 0
         while quotes % 2:  # the line ends between quotation marks
             more = stream.readline(BLOCK)
             if not more or len(block) > 2 * BLOCK:
@@ -109,13 +123,28 @@ def checked(block: bytes, delimiter: str, width: int) -> bytes:
     return block
 
 
-def _by_polars(block: bytes, delimiter: str, width: int, wanted: Sequence[int]) -> list[Fields]:
+def _by_polars(block: bytes, delimiter: str, width: int, wanted: Sequence[int], numeric: Sequence[int]) -> list[Fields]:
     import polars as pl  # noqa: PLC0415 (only where a CSV file is read)
 
-    schema = {f"f{place}": pl.String for place in range(width)}  # without it, the first line says how many there are
-    frame = pl.read_csv(block, has_header=False, columns=list(wanted), separator=delimiter, schema=schema)
+    def read(places: Sequence[int], numeric: Sequence[int]) -> Any:
+        # Without the schema, the first line says how many fields there are.
+        schema = {f"f{place}": pl.Float64 if place in numeric else pl.String for place in range(width)}
+        return pl.read_csv(
+            block,
+            has_header=False,
+            columns=list(places),
+            separator=delimiter,
+            schema=schema,
+            ignore_errors=bool(numeric),
+        )
 
-    def fields(series: Any) -> Fields:
+    frame = read(wanted, numeric)
+    doubtful = [place for place in numeric if frame[f"f{place}"].null_count()]
+    as_text = read(doubtful, []) if doubtful else frame  # as they stand there: what is no number has to be shown
+
+    def fields(place: int) -> Fields:
+        series = (as_text if place in doubtful else frame)[f"f{place}"]
+
         def texts() -> tuple[list[str], Integers]:
             filled = series.fill_null("").cast(pl.Categorical)
             distinct = filled.unique()
@@ -131,10 +160,12 @@ def _by_polars(block: bytes, delimiter: str, width: int, wanted: Sequence[int]) 
 
         return Fields(texts, numbers)
 
-    return [fields(frame.to_series(place)) for place in range(frame.width)]
+    return [fields(place) for place in wanted]
 
 
-def _by_pyarrow(block: bytes, delimiter: str, width: int, wanted: Sequence[int]) -> list[Fields]:
+def _by_pyarrow(
+    block: bytes, delimiter: str, width: int, wanted: Sequence[int], numeric: Sequence[int]
+) -> list[Fields]:
     import pyarrow as pa  # noqa: PLC0415 (only where a CSV file is read)
     from pyarrow import csv as reader  # noqa: PLC0415 (likewise)
 

@@ -222,8 +222,9 @@ def _cut(
 ) -> CsvTable:
     """Return a block of lines as a table, cut into fields by an engine."""
     places = _places(header, columns)
-    wanted = sorted(set(places.values()))
-    cut = dict(zip(wanted, engine(block, delimiter, len(header), wanted), strict=True))
+    wanted, texts_too = sorted(set(places.values())), {places[name] for name in columns.keys}
+    numeric = sorted({places[name] for name in columns.numeric} - texts_too)
+    cut = dict(zip(wanted, engine(block, delimiter, len(header), wanted, numeric), strict=True))
     texts, codes, values = {}, {}, {}
     for name in columns.keys:
         texts[name], codes[name] = cut[places[name]].texts()

@@ -8,12 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
-from fairbound.data.cells import Categories, number_names
+from fairbound.data.cells import Categories, number_codes
 from fairbound.data.columns import Columns
-from fairbound.data.counted import Rows, check_finite
+from fairbound.data.counted import Rows
 from fairbound.data.csv_file import CsvFile, CsvTable, typed
 from fairbound.data.frame_values import SUM_TOLERANCE, check_range
-from fairbound.data.predictions import by_label
 from fairbound.errors import InputError, given
 
 
@@ -51,9 +50,14 @@ def _complete(table: CsvTable, columns: Columns, missing: frozenset[str]) -> Csv
     if lacking.all():
         message = "no row has a value in every column that is used"
         raise InputError(message)
-    places = {name: place[~lacking] for name, place in table.places.items()}
+    texts, places = {}, {}
+    for name, place in table.places.items():
+        kept = place[~lacking]
+        used = np.bincount(kept, minlength=len(table.texts[name])) > 0
+        texts[name] = [text for text, some in zip(table.texts[name], used, strict=True) if some]
+        places[name] = (np.cumsum(used) - 1)[kept]
     numbers = {name: values[~lacking] for name, values in table.numbers.items()}
-    return CsvTable(int((~lacking).sum()), table.texts, places, numbers)
+    return CsvTable(int((~lacking).sum()), texts, places, numbers)
 
 
 def _gaps(table: CsvTable, name: str, missing: frozenset[str]) -> Booleans | None:
@@ -91,26 +95,18 @@ def _named(
 
     They are compared with names that the user knows too: these get the same type if they are texts.
     """
-    places = [table.places[name] for name in columns]
-    used = [np.flatnonzero(np.bincount(place)) for place in places]
-    texts = [[table.texts[name][i] for i in some] for name, some in zip(columns, used, strict=True)]
+    texts = [table.texts[name] for name in columns]
     told = [name for name in known or () if isinstance(name, str)]
     *names, all_names = typed(*texts, told)
     if known is not None and len(told) < len(known):
         all_names = list(known)
-    found = []
-    for place, some, values in zip(places, used, names, strict=True):
-        order = number_names(values)
-        codes = np.zeros(int(some.max()) + 1, dtype=np.int64)
-        codes[some] = order.codes
-        found.append(Categories(order.names, codes[place]))
+    found = [number_codes(values, table.places[name]) for name, values in zip(columns, names, strict=True)]
     return found, None if known is None else tuple(all_names)
 
 
 def _losses(columns: Columns, numbers: dict[str, Floats], labels: Categories) -> Floats:
     """Return the loss of each row: computed from probabilities, or as it stands in the file."""
-    measure = columns.row_losses
-    if measure is None:
+    if columns.row_losses is None:
         return numbers[str(columns.losses)]
     if not columns.by_place:
         columns = replace(columns, probability=_known_labels(columns.probability, labels.names))
@@ -123,9 +119,7 @@ def _losses(columns: Columns, numbers: dict[str, Floats], labels: Categories) ->
                 f"{off:.3g}); pass the probabilities of all labels"
             )
             raise InputError(message)
-    losses = measure(*by_label(named, labels))
-    check_finite(losses, columns.loss_name)
-    return losses
+    return columns.losses_of(named, labels)
 
 
 def _known_labels(probability: dict[Hashable, str], labels: Sequence[Hashable]) -> dict[Hashable, str]:

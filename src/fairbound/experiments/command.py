@@ -18,6 +18,9 @@ EXPERIMENTS = {
     "tables": "a trained model against one with equal losses (Appendix E.8)",
     "samples": "certificates with 90% confidence",
 }
+
+#: Studies with a page of their own, run only if they are named.
+STUDIES = {"improve": "what chosen thresholds, weights and Fairlearn's remedies gain; needs scikit-learn and Fairlearn"}
 DATASETS = ("adult", "compas", "health", "law", "crime", "german")
 SHIPPED = ("adult", "crime", "german")
 
@@ -25,9 +28,9 @@ SHIPPED = ("adult", "crime", "german")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.description = "Run the paper's experiments; write figures, every number as CSV, and a page that shows them."
-    listed = "".join(f"  {name:<10} {what}\n" for name, what in EXPERIMENTS.items())
+    listed = "".join(f"  {name:<10} {what}\n" for name, what in (EXPERIMENTS | STUDIES).items())
     parser.epilog = (
-        f"experiments:\n{listed}\n"
+        f"experiments (all but the last, if none is named):\n{listed}\n"
         "exit status: 0 all checks passed, 1 one failed (such as a generated distribution above its certificate),\n"
         "2 the question cannot be used as given\n\n"
         "examples:\n"
@@ -64,12 +67,13 @@ def run(arguments: argparse.Namespace) -> int:
     from fairbound.experiments.reproduce import reproduce  # noqa: PLC0415 (likewise)
     from fairbound.experiments.store import Store  # noqa: PLC0415 (likewise)
 
-    experiments = _chosen("EXPERIMENT", arguments.experiment, tuple(EXPERIMENTS))
+    study = _study(arguments.experiment)
+    experiments = () if study else _chosen("EXPERIMENT", arguments.experiment, tuple(EXPERIMENTS))
     named = [name for names in arguments.dataset or [] for name in names]
-    wanted = _chosen("--dataset", named, DATASETS) if named or not arguments.quick else SHIPPED
+    wanted = _chosen("--dataset", named, DATASETS) if named or not (study or arguments.quick) else SHIPPED
     settings = Settings(
         wanted,
-        model=arguments.model or ("logistic" if arguments.quick else "network"),
+        model=arguments.model or ("logistic" if study or arguments.quick else "network"),
         seed=arguments.seed,
         quick=arguments.quick,
         folder=None if arguments.data_folder is None else Path(arguments.data_folder),
@@ -79,13 +83,32 @@ def run(arguments: argparse.Namespace) -> int:
     if settings.model == "network":
         _need("torch", "the paper's network needs", ", or choose another model, such as --model logistic")
     bench = Bench(settings, Store(Path(arguments.out)), Progress())
-    results = reproduce(bench, experiments, skip_missing=not named)
+    if study:
+        _need("sklearn", "the study improve needs", name="scikit-learn")
+        _need("fairlearn", "the study improve needs")
+        from fairbound.experiments.improving import improving  # noqa: PLC0415 (it stands on scikit-learn)
+
+        results = improving(bench)
+    else:
+        results = reproduce(bench, experiments, skip_missing=not named)
     failed = [check for check in results.checks if not check.holds]
     for check in failed:
         _say(f"FAILED: {check.statement}: {check.detail}", sys.stderr)
     _say(f"{len(results.checks) - len(failed)} of {len(results.checks)} checks passed", sys.stdout)
     _say(f"Written: {Path(arguments.out) / 'index.html'}", sys.stdout)
     return 1 if failed else 0
+
+
+def _study(named: list[str]) -> bool:
+    """Whether the study was named; it has a page of its own, so it is run alone."""
+    from fairbound.errors import InputError  # noqa: PLC0415 (the command's parser needs nothing of the package)
+
+    if not set(named) & set(STUDIES):
+        return False
+    if len(named) > 1:
+        message = f"{next(iter(STUDIES))} is a study with a page of its own; run it alone"
+        raise InputError(message)
+    return True
 
 
 def _chosen(argument: str, given: list[str], known: tuple[str, ...]) -> tuple[str, ...]:
@@ -98,12 +121,13 @@ def _chosen(argument: str, given: list[str], known: tuple[str, ...]) -> tuple[st
     return tuple(name for name in known if name in given) or known
 
 
-def _need(library: str, what: str, instead: str = "") -> None:
+def _need(library: str, what: str, instead: str = "", *, name: str | None = None) -> None:
     """Refuse before the work begins, not after."""
     from fairbound.errors import InputError  # noqa: PLC0415 (as above)
 
     if find_spec(library) is None:
-        message = f"{what} {library}, which is not installed; pip install {library}{instead}"
+        name = name or library
+        message = f"{what} {name}, which is not installed; pip install {name}{instead}"
         raise InputError(message)
 
 

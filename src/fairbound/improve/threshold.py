@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from fairbound.arithmetic.arrays import AnyArray, Floats, Integers
 from fairbound.data.cells import Categories, encode_groups, encode_labels, same_length
 from fairbound.data.rows_seen import RowsSeen
 from fairbound.errors import DataWarning, InputError, argument, given, warn
+from fairbound.improve.mixtures import LINEAR, Mixture, Mixtures
 from fairbound.improve.search import Path, Search, decided
 
 try:
@@ -24,6 +25,9 @@ try:
 except ImportError as error:
     message = "CertifiedThreshold needs scikit-learn, which is not installed; pip install scikit-learn"
     raise ImportError(message) from error
+
+#: The path of mixed thresholds: parts, and multiples, of the error that is allowed.
+ALLOWANCES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
 
 #: Mean scores further than this from the shares of the labels are pointed out.
 CALIBRATED = 0.05
@@ -60,13 +64,19 @@ class CertifiedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     options
         Other arguments of :func:`fairbound.certify`, such as ``{"empty_cells": "ceiling"}``.
 
+    random_state
+        Seed of :meth:`predict` where thresholds are mixed, see ``thresholds_``.
+
     Attributes
     ----------
     decision_weights_
-        The weights of the classes, shape (C,); group-aware (S, C), with a row for each of ``groups_``.
+        The weights of the classes, shape (C,); group-aware (S, C), with a row for each of ``groups_``. None where
+        thresholds are mixed.
     thresholds_
         With two classes, the probability above which the second one is predicted; group-aware a dict by group. None
-        with more classes.
+        with more classes. Group-aware decisions for a difference in odds or demographic parity, under sensitive
+        shifting, are the exact solution of a linear program: for each group a list of pairs, with which probability a
+        row gets which threshold.
     path_
         All that was tried, bound against error: ``path_.plot()``.
     selection_bound_, selection_error_
@@ -108,6 +118,7 @@ class CertifiedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         cv: Any = 5,
         certificates: int = 120,
         options: Mapping[str, Any] | None = None,
+        random_state: int = 0,
     ) -> None:
         self.estimator = estimator
         self.rho = rho
@@ -119,6 +130,7 @@ class CertifiedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         self.cv = cv
         self.certificates = certificates
         self.options = options
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, **params: Any) -> Self:
         """Fit the estimator, and choose the decisions.
@@ -177,6 +189,11 @@ class CertifiedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
 
     def _choose(self, scores: Floats, labels: Categories, groups: Categories) -> None:
         _say_if_off(scores, labels)
+        self._mixture: Mixture | None = None
+        self.thresholds_: Any = None
+        if self._linear(len(labels.names)):
+            self._mix(scores, labels, groups)
+            return
         search = Search(
             scores,
             labels.codes,
@@ -190,14 +207,45 @@ class CertifiedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         )
         self.path_: Path = search.run()
         weights = self.path_.weights[self.path_.chosen]
-        self.decision_weights_ = weights[0].copy() if self.group_blind else weights.copy()
+        self.decision_weights_: Any = weights[0].copy() if self.group_blind else weights.copy()
         self.selection_bound_ = float(self.path_.bound[self.path_.chosen])
         self.selection_error_ = float(self.path_.error[self.path_.chosen])
-        self.thresholds_: float | dict[Hashable, float] | None = None
         if len(labels.names) == 2:
             above = weights[:, 0] / weights.sum(axis=1)
             by_group = dict(zip(groups.names, above.tolist(), strict=True))
             self.thresholds_ = float(above[0]) if self.group_blind else by_group
+
+    def _linear(self, classes: int) -> bool:
+        """Whether what is to be certified is linear in the rates of thresholds."""
+        told = dict(self.options or {})
+        plain = told.get("fair", True) and told.get("base_rate_tolerance") is None and not told.get("confidence")
+        known = self.metric in LINEAR and "pos_label" not in told
+        return bool(known and classes == 2 and not self.group_blind and self.shift == "sensitive" and plain)
+
+    def _mix(self, scores: Floats, labels: Categories, groups: Categories) -> None:
+        """Choose thresholds by the linear program; the path has its solutions for other allowances too."""
+        asked = dict(self.options or {})
+        program = Mixtures(scores[:, 1], labels.codes, groups.codes, self.metric, self.rho, asked)
+        predicted = scores.argmax(axis=1)
+        rates = np.array(
+            [
+                [predicted[(groups.codes == s) & (labels.codes == y)].mean() for y in (0, 1)]
+                for s in range(len(groups.names))
+            ]
+        )
+        plain = program.error(rates), program.value(rates)
+        allowed = plain[0] + self.max_error_increase
+        found = [program.solve(plain[0] + part * self.max_error_increase) for part in ALLOWANCES]
+        errors = np.array([plain[0], *(one.error for one in found)])
+        bounds = np.array([plain[1], *(one.bound for one in found)])
+        weights = np.full((len(errors), len(groups.names), 2), np.nan)
+        chosen = 1 + ALLOWANCES.index(1.0)
+        self.path_ = Path(errors, bounds, weights, chosen, allowed)
+        self._mixture, self.decision_weights_ = found[chosen - 1].mixture, None
+        self.selection_bound_, self.selection_error_ = float(bounds[chosen]), float(errors[chosen])
+        self.thresholds_ = {
+            name: list(mixed) for name, mixed in zip(groups.names, found[chosen - 1].mixture.thresholds, strict=True)
+        }
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> AnyArray:
         """Return the label of each row; the groups are asked for only if decisions are group-aware."""
@@ -205,6 +253,9 @@ class CertifiedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         inner, groups = self._apart(X, sensitive_features, needed=not self.group_blind)
         scores = np.asarray(self.estimator_.predict_proba(inner))
         codes = None if self.group_blind else self._codes(groups, len(scores))
+        if self._mixture is not None and codes is not None:
+            drawn: AnyArray = self.classes_[self._mixture.selected(scores[:, 1], codes, self.random_state).astype(int)]
+            return drawn
         found: AnyArray = self.classes_[decided(scores, self.decision_weights_, codes)]
         return found
 

@@ -417,13 +417,13 @@ const question = object({
 });
 const population = object({
   groups: list(name), labels: list(name), rows: or(amount), excluded_rows: count, weighted: truth, weight: table(amount),
-  measures: list(object({ loss: textOf(200), positive: or(name), ceiling: or(amount), knowledge })),
+  measures: list(object({ loss: textOf(200), pos_label: or(name), ceiling: or(amount), knowledge })),
 });
 const digits = (value) => { form(typeof value === "string" && [...value].length === 64, "is no text of 64 characters"); return value; };
 const versioned = or(object({ name: text, version: or(text) }));
 const provenance = object({
   date: or(text), note: or(text), files: list(object({ name: text, sha256: digits })),
-  columns: list(object({ role: oneOf("group", "label", "prediction", "probability", "loss", "weight"), name: text })),
+  columns: list(object({ role: oneOf("group", "label", "prediction", "probability", "losses", "weight"), name: text })),
   meanings: list(object({ label: name, words: text })), model: versioned, data: versioned,
 });
 const certificate = object({
@@ -447,7 +447,7 @@ function fits(read) { // the questions, each with the population that it is abou
   }
   form(people.measures.length > 0 && questions.length > 0, "there is no measure, or no question");
   for (const measure of people.measures) {
-    form(measure.positive === null || measure.loss === "selected", "positive is for selections");
+    form(measure.pos_label === null || measure.loss === "selected", "pos_label is for selections");
     known({ ...people, ...measure }, people.weight, measure.knowledge, measure.loss);
   }
   for (const one of [read, ...questions]) {
@@ -1072,7 +1072,7 @@ function objectivesOf(read) {
   if (metric.name === "loss") return [null];
   if (Object.hasOwn(PAIRS, metric.name)) {
     need(metric.group === null, "a metric of pairs has no group");
-    const positive_ = people.positive === null ? -1 : labels.indexOf(canonical(people.positive));
+    const positive_ = people.pos_label === null ? -1 : labels.indexOf(canonical(people.pos_label));
     spend(10 * groups.length ** 2);
     const pairs = INDEX(groups.length).flatMap((a) => INDEX(groups.length).filter((b) => b !== a).map((b) => [a, b]));
     return PAIRS[metric.name].flatMap(([label, inside]) => {

@@ -139,7 +139,7 @@ def _values(statement: Statement, relaxed: str, by_label: bool, claim: arb) -> V
         return lambda *_: (ONE, ZERO)
     present = [sign for sign, group in ((1, about.plus), (-1, about.minus)) if group is not None]
     kept = [sign for sign in present if relaxed not in {"both", {1: "plus", -1: "minus"}[sign]}]
-    rest = {y: statement.peak(y, {1, -1} - set(kept)) - claim for _, y in statement.peaks}
+    rest = {y: most - claim for y, most in statement.replaced({1, -1} - set(kept)).items()}
     if not kept:
         most = largest(rest.values())
         return lambda place, _: (ZERO, rest[place[1]] if about.label is None else most)

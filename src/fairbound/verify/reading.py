@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from itertools import pairwise, product
 from typing import Any
 
+from fairbound.verify.beside.looks import taken_for
 from fairbound.verify.divergences import DIVERGENCES
 from fairbound.verify.document import (
     Answer,
@@ -27,7 +28,7 @@ from fairbound.verify.document import (
     Sampling,
     Strata,
 )
-from fairbound.verify.names import CEILINGS, OURS, RESERVED, SELECTED, TWO_VALUED, looks
+from fairbound.verify.names import CEILINGS, SELECTED, TWO_VALUED
 from fairbound.verify.strict import MalformedError, canonical, check_shapes, parse, read
 
 #: Lengths of lists by their letters: groups s, labels c, searched shares x, shares of the other side o, limits of
@@ -106,7 +107,7 @@ def _check_population(population: Population, lengths: Lengths) -> None:
 def _check_named_values(measure: Measure) -> None:
     """Check that values are what the name of the loss says: whoever reads the name relies on it."""
     name, known, ceiling = measure.loss, measure.knowledge, measure.ceiling
-    alike = next((ours for ours in RESERVED if looks(ours) == looks(name) and name not in OURS), None)
+    alike = taken_for(name)
     _check(alike is None, "loss", f"must not look like {alike!r} and be another name")
     top = CEILINGS.get(name)
     within = top is None or (ceiling is not None and ceiling <= top)

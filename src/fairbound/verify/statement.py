@@ -94,10 +94,10 @@ class Statement:
         #: The cells; of every two groups by what becomes of the group: it does not count, is added, is subtracted.
         self.roles = [cells(role) for role in ((0, 1, -1) if self.every else (0,))]
         self.cells = self.roles[0]
-        #: What the rows of a label add to a mean at most, for each sign.
+        #: What the rows of a label add to a mean at most: for each sign, by label.
         self.peaks = self._peaks()
         #: What no value of the statement exceeds, and the largest value by size.
-        self.top = largest(self.peak(y, {1, -1}) for y in {y for _, y in self.peaks})
+        self.top = largest(self.replaced({1, -1}).values())
         values = (v for cell in self.cells.values() for v in (cell.ceiling, *(value for _, value in cell.lower)))
         self.scale = largest(map(abs, values))
 
@@ -122,19 +122,23 @@ class Statement:
         counts = about.label is None or (y == about.label) == about.inside
         return (role if self.every else (s == about.plus) - (s == about.minus)) if counts else 0
 
-    def _peaks(self) -> dict[tuple[int, int], arb]:
-        found: dict[tuple[int, int], list[arb]] = {}
+    def _peaks(self) -> dict[int, dict[int, arb]]:
+        found: dict[int, dict[int, list[arb]]] = {}
         for role, cells in zip((0, 1, -1), self.roles, strict=False):
             for (s, y), cell in cells.items():
                 if sign := self.sign(s, y, role):
-                    found.setdefault((sign, y), []).append(cell.peak(self.divergence.slope is not None))
+                    peak = cell.peak(self.divergence.slope is not None)
+                    found.setdefault(sign, {}).setdefault(y, []).append(peak)
+        most = {sign: {y: largest(values) for y, values in by_label.items()} for sign, by_label in found.items()}
         if self.tolerance != 0:  # groups have labels of their own: the worst one counts
-            found = {key: [v for (sign, _), more in found.items() if sign == key[0] for v in more] for key in found}
-        return {key: largest(values) for key, values in found.items()}
+            return {sign: dict.fromkeys(by_label, largest(by_label.values())) for sign, by_label in most.items()}
+        return most
 
-    def peak(self, y: int, signs: set[int]) -> arb:
-        """Return what the means of some signs are at most, together, if all rows have a label."""
-        return total(most for (sign, at), most in self.peaks.items() if at == y and sign in signs)
+    def replaced(self, signs: set[int]) -> dict[int, arb]:
+        """Return for each label that counts what the means of some signs are at most, together, if all rows have it."""
+        labels = {y for by_label in self.peaks.values() for y in by_label}
+        own = [by_label for sign, by_label in self.peaks.items() if sign in signs]
+        return {y: total(by_label[y] for by_label in own) for y in labels}
 
 
 def radius(question: Question, rho: float, affinity: arb | None) -> arb:

@@ -101,10 +101,14 @@ def _counted(statement: Statement, masses: dict[Place, arb]) -> dict[Place, arb]
     """Return how much the cells' mean values count: of a mean, by their share within the part of the group."""
     if statement.objective is None:
         return masses
+    whole: dict[tuple[int, int], arb] = {}
+    for (s, y), mass in masses.items():
+        part = s, statement.part[y]
+        whole[part] = whole.get(part, ZERO) + mass
     found = dict.fromkeys(masses, ZERO)
     for (s, y), mass in masses.items():
         if statement.sign(s, y):
-            whole = total(masses[s, other] for other in statement.parts[statement.part[y]])
-            require(whole > 0, "the witness has no mass where the means are taken")
-            found[s, y] = mass / whole
+            of = whole[s, statement.part[y]]
+            require(of > 0, "the witness has no mass where the means are taken")
+            found[s, y] = mass / of
     return found

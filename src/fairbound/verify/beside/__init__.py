@@ -1,4 +1,5 @@
-"""What stands beside the checker: its sentences for people, and the estimate of how long a check takes.
+"""What stands beside the checker: its sentences for people, how long a check takes, and what names look like.
 
-No verdict rests on it: the sentences are made of what was found, after it was found; and the estimate only refuses.
+Nothing is proved by it. The sentences are made of what was found, after it was found; the estimate, and names that
+could be taken for others, are reasons to refuse and nothing else.
 """

@@ -5,8 +5,9 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
+from fairbound.verify.beside.looks import looks
 from fairbound.verify.document import Population
-from fairbound.verify.names import CEILINGS, looks
+from fairbound.verify.names import CEILINGS
 
 #: More names than these are not listed, nor more characters of each.
 MOST_NAMES, MOST_SHOWN = 5, 80
