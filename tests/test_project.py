@@ -32,6 +32,7 @@ PUBLIC = [
     "InfeasibleError",
     "InputError",
     "Loss",
+    "MeasuredShift",
     "NearestFair",
     "Outcome",
     "Population",
@@ -63,6 +64,7 @@ PUBLIC = [
     "largest_certified_rho",
     "nearest_fair",
     "rows_needed",
+    "shift_between",
     "report",
     "verify",
 ]

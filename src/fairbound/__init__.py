@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time a name is i
     from fairbound.reporting.report import Report, report
     from fairbound.sampling.region import REGIONS, Hoeffding, Prequential, Region, Sphere, Surrogate
     from fairbound.solve.between import divergence_between, hellinger_radius
+    from fairbound.solve.measured import MeasuredShift, shift_between
     from fairbound.solve.nearest import NearestFair, nearest_fair
     from fairbound.solve.witness import Witness
     from fairbound.verify.verdict import Verdict, Verification, verify
@@ -48,6 +49,7 @@ _HOMES = {
     "reporting.report": ("Report", "report"),
     "sampling.region": ("REGIONS", "Hoeffding", "Prequential", "Region", "Sphere", "Surrogate"),
     "solve.between": ("divergence_between", "hellinger_radius"),
+    "solve.measured": ("MeasuredShift", "shift_between"),
     "solve.nearest": ("NearestFair", "nearest_fair"),
     "solve.witness": ("Witness",),
     "verify.verdict": ("Verdict", "Verification", "verify"),
@@ -68,6 +70,7 @@ __all__ = [
     "InfeasibleError",
     "InputError",
     "Loss",
+    "MeasuredShift",
     "NearestFair",
     "Outcome",
     "Population",
@@ -100,6 +103,7 @@ __all__ = [
     "nearest_fair",
     "report",
     "rows_needed",
+    "shift_between",
     "verify",
 ]
 

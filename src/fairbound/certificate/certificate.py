@@ -356,7 +356,7 @@ class Certificate:
 
     @property
     def strata(self) -> list[StratumShare]:
-        """Of stratified shifting: the strata in the data and in the worst case, those that grow most first."""
+        """The strata in the data and in the worst case of stratified shifting, those that grow most first."""
         return stratum_shares(self.population, self.witness) if self.shift == "stratified" else []
 
     def plot_worst_case(self, ax: Axes | None = None) -> Axes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
@@ -17,6 +18,7 @@ from fairbound.errors import InfeasibleError, InputError, ThresholdError, argume
 from fairbound.problem.asked import Asked, asks
 from fairbound.problem.divergences import HELLINGER
 from fairbound.problem.validate import listed, read_radii, refuse_one_radius
+from fairbound.solve.measured import MeasuredShift
 from fairbound.solve.solver import Solver
 
 #: How closely the largest certified radius is found.
@@ -27,7 +29,7 @@ STEPS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 
 
 @asks(Asked)
-def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certificate:
+def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[Asked]) -> Certificate:
     """Bound the loss over all distributions with equal base rates within distance ``rho`` of the data.
 
     Base rates may also be allowed to differ, by a tolerance or at will.
@@ -37,7 +39,8 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     population
         What is known of the data.
     rho
-        Radius: between 0 and 1, or for "kl" and "chi_squared" any number that is not negative.
+        Radius: between 0 and 1, or for "kl" and "chi_squared" any number that is not negative. Or what
+        :func:`shift_between` measured.
     divergence
         How the distance of Q from the data is measured: "hellinger", "total_variation", "kl" (Kullback-Leibler, in
         nats), "chi_squared", or "trimming": Q is what may be left when a share rho of the data is taken away. All but
@@ -112,6 +115,10 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
     >>> certify(population, 0.1, divergence="total_variation")
     Certificate(bound=0.241830, attained=0.241830, rho=0.1, shift='general', divergence='total_variation', status=TIGHT)
     """
+    if isinstance(rho, MeasuredShift):
+        named = {"divergence": asked.get("divergence", "hellinger"), "shift": asked.get("shift", "general")}
+        population = _noted(population, rho.told(**named))
+        rho = rho.radius(**named)
     question = ask(certify, population, asked)
     if np.ndim(rho):
         message = f"{given('rho', rho)} must be one number; use certify_curve for several"
@@ -128,6 +135,12 @@ def certify(population: Population, rho: float, **asked: Unpack[Asked]) -> Certi
         message = f"{given('rho', rho)} is too small: {reason} {distance!r}; use a {argument('rho')} of at least that"
         raise InfeasibleError(message, distance)
     return certificates(question, radius)[0]
+
+
+def _noted(population: Population, words: str) -> Population:
+    """Return the population with a note in its provenance, after what was noted before."""
+    before = population.provenance
+    return replace(population, provenance=replace(before, note=f"{before.note} {words}" if before.note else words))
 
 
 @asks(Asked)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairbound.arithmetic.arrays import Floats
+from fairbound.arithmetic.arrays import AnyArray, Floats
 from fairbound.arithmetic.rounding import UNIT
 from fairbound.data.cells import number
 from fairbound.data.population import Population
@@ -57,11 +57,10 @@ def divergence_between(
     """
     chosen = find_divergence(divergence)
     for name, population in (("first", first), ("second", second)):
-        _check_population(name, population)
-    weight = _matched(first, second)
-    p, q = first.mass, weight / weight.sum()
+        check_population(name, population)
+    weight = second.weight[matched(first, second)]
     if confidence is None:
-        return _distance(chosen, p, q)
+        return distance_of(chosen, first.mass, weight / weight.sum())
     error = 1.0 - read_confidence(confidence)
     if not chosen.escapes:
         message = (
@@ -71,13 +70,18 @@ def divergence_between(
         )
         raise InputError(message)
     for name, population in (("first", first), ("second", second)):
-        _check_rows(name, population)
-    if chosen is TOTAL_VARIATION:
-        slack = _variation_slack(first.weight, error / 2) + _variation_slack(weight, error / 2)
-        return min(1.0, _distance(chosen, p, q) + slack)
+        check_rows(name, population)
+    return upper_distance(chosen, first.weight, weight, error)
+
+
+def upper_distance(divergence: Divergence, first: Floats, second: Floats, error: float) -> float:
+    """Bound how far apart is what two tables of counts were drawn from, but with probability ``error``."""
+    distance = distance_of(divergence, first / first.sum(), second / second.sum())
+    if divergence is TOTAL_VARIATION:
+        return min(1.0, distance + _variation_slack(first, error / 2) + _variation_slack(second, error / 2))
     affinities = [
-        1.0 - _distance(chosen, p, q) ** 2,
-        *(least_affinity_of_masses(counts.reshape(-1, 1), error / 2) for counts in (first.weight, weight)),
+        1.0 - distance**2,
+        *(least_affinity_of_masses(counts.reshape(-1, 1), error / 2) for counts in (first, second)),
     ]
     angle = sum(math.acos(min(1.0, max(-1.0, a))) for a in affinities)  # angles are a metric
     return 1.0 if angle >= math.pi / 2 else min(1.0, math.sqrt(1.0 - math.cos(angle)) * (1.0 + 1e-12) + 1e-12)
@@ -101,8 +105,8 @@ def hellinger_radius(total_variation: float) -> float:
     return root if Fraction(root) ** 2 >= Fraction(radius) else math.nextafter(root, 1.0)
 
 
-def _matched(first: Population, second: Population) -> Floats:
-    """Return the weights of the second population in the order of the first one's groups and labels."""
+def matched(first: Population, second: Population) -> tuple[AnyArray, ...]:
+    """Return the places of the first one's groups and labels in tables of the second one."""
     order = []
     for what, wanted, found in (
         ("groups", first.groups, second.groups),
@@ -116,23 +120,25 @@ def _matched(first: Population, second: Population) -> Floats:
             )
             raise InputError(message)
         order.append([found.index(name) for name in wanted])
-    return second.weight[np.ix_(*order)]
+    return np.ix_(*order)
 
 
-def _distance(divergence: Divergence, p: Floats, q: Floats) -> float:
+def distance_of(divergence: Divergence, p: Floats, q: Floats) -> float:
+    """Return the divergence of masses q from masses p, as floats have it."""
     if divergence is HELLINGER:
         return math.sqrt(max(0.0, 0.5 * float(np.square(np.sqrt(p) - np.sqrt(q)).sum())))
     return float(divergence.measure(p, q))
 
 
-def _check_population(name: str, population: object) -> None:
+def check_population(name: str, population: object) -> None:
+    """Refuse what is not a population."""
     if not isinstance(population, Population):
         kind = type(population).__name__
         message = f"{argument(name)} must be a Population, not {kind}; see Population.from_predictions"
         raise InputError(message)
 
 
-def _check_rows(name: str, population: Population) -> None:
+def check_rows(name: str, population: Population) -> None:
     """Refuse what is not a sample of independent rows."""
     if population.rows is None or population.weighted:
         message = (
