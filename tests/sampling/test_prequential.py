@@ -25,6 +25,7 @@ from fairbound import (
     expected_excess,
     largest_certified_rho,
     rows_needed,
+    shift_between,
     verify,
 )
 from fairbound.arithmetic.arrays import Floats
@@ -347,6 +348,9 @@ def test_several_radii_are_refused() -> None:
         certify_curve(population, [0.2, 0.3], confidence=0.9, region="prequential")
     with pytest.raises(InputError, match="holds at one rho"):
         largest_certified_rho(population, 0.9, confidence=0.9, region=Prequential())
+    measured = shift_between(population, TRUTHS["skewed"].draw(300, np.random.default_rng(1)))
+    with pytest.raises(InputError, match="holds at one rho"):
+        certify(population, measured, confidence=0.9, region="prequential")
     one = certify_curve(population, [0.2], confidence=0.9, region="prequential")
     assert one.bound[0] == certify(population, 0.2, confidence=0.9, region="prequential").bound
     assert verify(one.to_json()).verdict is Verdict.PROVED

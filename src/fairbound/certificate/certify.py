@@ -116,6 +116,8 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
     Certificate(bound=0.241830, attained=0.241830, rho=0.1, shift='general', divergence='total_variation', status=TIGHT)
     """
     if isinstance(rho, MeasuredShift):
+        if asked.get("confidence") is not None:
+            refuse_one_radius(asked.get("region", "auto"), "a measured one follows from rows")
         named = {"divergence": asked.get("divergence", "hellinger"), "shift": asked.get("shift", "general")}
         population = _noted(population, rho.told(**named))
         rho = rho.radius(**named)
