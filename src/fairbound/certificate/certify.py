@@ -162,8 +162,8 @@ def certify_curve(
     array([   nan, 0.2093, 0.3702])
     """
     count = len(STEPS) if rhos is None else len(listed(rhos))
-    if count != 1 and asked.get("confidence") is not None:
-        refuse_one_radius(asked.get("region", "auto"), "a curve has several")
+    if asked.get("confidence") is not None:
+        refuse_one_radius(asked.get("region", "auto"), "curves, and gates, tell of others too")
     question = ask(certify_curve, population, asked, count)
     radii = _usual(question) if rhos is None else read_radii(rhos, question.divergence)
     feasible = np.flatnonzero(radii >= question.distance)

@@ -56,6 +56,7 @@ def nearest_sentence(
     having: str,
     limited: bool = False,
     measured: str = "Hellinger distance",
+    region: str | None = None,
 ) -> str:
     """Say how far the nearest distribution in question is, or how far it is at least if P is known by a sample.
 
@@ -64,6 +65,8 @@ def nearest_sentence(
     what = f"distribution{having}" + (" within the limits" if limited else "")
     if distance == 0 and not (having or limited):
         return "There is no condition on base rates: every rho can be certified."
+    if region == ONE_RADIUS:
+        return f"The {what} nearest to the rows themselves is at {measured} {distance:.6f}."
     if confidence is None:
         return f"The nearest {what} is at {measured} {distance:.6f}."
     if distance == 0:
