@@ -350,12 +350,12 @@ def _aims(original: Document) -> list[tuple[Any, ...]]:
 WORDS = (
     ("label", "group", "part"),
     ("none", "plus", "minus", "both"),
-    ("general", "sensitive"),
+    ("general", "stratified", "sensitive"),
     ("any", "observed"),
     ("refuse", "ceiling"),
-    ("hellinger", "total_variation", "kl", "chi_squared"),
+    ("hellinger", "total_variation", "kl", "chi_squared", "trimming"),
     ("sphere", "hoeffding"),
-    ("losses", "mean", "mean_variance"),
+    ("losses", "mean", "mean_variance", "strata"),
     ("loss", *METRICS),
 )
 

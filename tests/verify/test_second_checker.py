@@ -7,6 +7,7 @@ import json
 import random
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ FEW = (
     "general, sphere, graded",
     "sensitive, hoeffding",
     "pieces with limits",
+    "strata, loss",
+    "strata, trimming, 0.3",
 )
 
 #: Questions whose answers take longest.
@@ -318,6 +321,120 @@ def test_hostile_documents_end() -> None:
     assert not found, "\n".join(found)
     # Steps are counted, so that the same documents end on every machine; a step takes about a microsecond.
     assert all(opinion["effort"] < 8_000_000 for opinion in opinions)
+
+
+def _strata(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
+    return lambda document: change(document["population"]["measures"][0]["knowledge"])
+
+
+def _asked(**entries: Any) -> Callable[[dict[str, Any]], Any]:
+    return lambda document: document["questions"][0].update(entries)
+
+
+def _radius(rho: float) -> Callable[[dict[str, Any]], Any]:
+    return lambda document: document["questions"][0]["points"][0].update(rho=rho)
+
+
+def _empty(document: dict[str, Any], mean: float = 0) -> None:
+    """Leave a stratum empty, and its cell with less weight."""
+    population = document["population"]
+    cell = population["measures"][0]["knowledge"]["cells"][0][0]
+    population["weight"][0][0] -= cell[0][0]
+    population["rows"] -= cell[0][0]
+    cell[0] = [0, mean]
+
+
+def _of_one_group(group: Any) -> Callable[[dict[str, Any]], Any]:
+    """Ask for a ratio of one group: the pairs whose second group it is."""
+
+    def change(document: dict[str, Any]) -> None:
+        question = document["questions"][0]
+        question["metric"]["group"] = group
+        number = document["population"]["groups"].index(group) if group in document["population"]["groups"] else 0
+        kept = [i for i, one in enumerate(question["statements"]) if one["objective"]["minus"] == number]
+        question["statements"] = [question["statements"][i] for i in kept]
+        for point in question["points"]:
+            point["answers"] = [point["answers"][i] for i in kept]
+            for key in ("bound", "attained"):
+                point["claim"][key] = min(answer[key] for answer in point["answers"])
+
+    return change
+
+
+def _halves(document: dict[str, Any]) -> None:
+    """Let a difference follow from two statements of one group each."""
+    question = document["questions"][0]
+    question["statements"] *= 2
+    for at, (one, side) in enumerate(zip(question["statements"], ("minus", "plus", "minus", "plus"), strict=True)):
+        question["statements"][at] = {**one, "objective": {**one["objective"], side: None}}
+    for point in question["points"]:
+        point["answers"] *= 2
+
+
+#: Strata, trimming, ratios of one group and halves, at the edges of what the specification says of them.
+RATIO = "general, demographic_parity_ratio, equal base rates"
+EDGES: dict[str, dict[str, Callable[[dict[str, Any]], Any]]] = {
+    "strata, loss": {
+        "no name": _strata(lambda known: known.update(names=[])),
+        "a name twice": _strata(lambda known: known["names"].__setitem__(1, known["names"][0])),
+        "another name": _strata(lambda known: known["names"].__setitem__(1, ["a", 2])),
+        "a name that is none": _strata(lambda known: known["names"].__setitem__(1, None)),
+        "a stratum too few": _strata(lambda known: known["cells"][1][0].pop()),
+        "a stratum too many": _strata(lambda known: known["cells"][1][0].append([0, 0])),
+        "a stratum of three numbers": _strata(lambda known: known["cells"][1][0][0].append(0)),
+        "a mean above the ceiling": _strata(lambda known: known["cells"][1][0][0].__setitem__(1, 1.0000000000000002)),
+        "a mean without rows": partial(_empty, mean=0.5),
+        "a stratum without rows": _empty,
+        "weights that add up nearly": _strata(
+            lambda k: k["cells"][1][0][0].__setitem__(0, k["cells"][1][0][0][0] * (1 + 1e-10))
+        ),
+        "weights that do not": _strata(lambda k: k["cells"][1][0][0].__setitem__(0, k["cells"][1][0][0][0] * 1.000001)),
+        "rows in a table": _strata(lambda known: known.update(rows=200)),
+        "general shifting": _asked(shift="general"),
+        "general shifting, any support": _asked(shift="general", support="any"),
+        "any support": _asked(support="any"),
+        "sensitive shifting": _asked(shift="sensitive"),
+        "a confidence": lambda d: [d.update(confidence=0.9), _asked(confidence=0.9)(d)],
+    },
+    "strata, trimming, 0.3": {
+        "radius 1": _radius(1),
+        "a radius above 1": _radius(1.0000000000000002),
+        "radius 0": _radius(0),
+        "a smaller radius": _radius(0.29),
+        "a radius larger by little": _radius(0.3 + 1e-12),
+        "a radius larger by more": _radius(0.3 + 1e-9),
+        "total variation": _asked(divergence="total_variation"),
+    },
+    "trimming, closely": {
+        "no lam": lambda d: [
+            leaf.update(lam=0) for leaf in d["questions"][0]["points"][0]["answers"][0]["proof"]["leaves"]
+        ],
+        "a huge lam": lambda d: [
+            leaf.update(lam=1e30) for leaf in d["questions"][0]["points"][0]["answers"][0]["proof"]["leaves"]
+        ],
+        "stratified shifting": _asked(shift="stratified", support="observed"),
+        "observed support": _asked(support="observed"),
+        "another radius": _radius(0.2000001),
+    },
+    RATIO: {"of a group": _of_one_group(0), "of the other": _of_one_group(1), "of none": _of_one_group("c")},
+    "general, group_loss_difference, equal base rates": {
+        "of a group": _of_one_group(0),
+        "halves": _halves,
+    },
+}
+
+
+def test_edges() -> None:
+    texts = {}
+    for name, changes in EDGES.items():
+        for key, change in changes.items():
+            document = honest(name)
+            change(document)
+            for kind, document_ in (("as it is", document), ("mended", mended(copy.deepcopy(document)))):
+                texts[f"{name}, {key}, {kind}"] = json.dumps(document_)
+    found, verdicts = disagreements(texts)
+    assert not found, "\n".join(found)
+    assert verdicts == set(Verdict)
 
 
 def test_what_is_left_undone_is_said() -> None:

@@ -187,6 +187,13 @@ const MOST_BYTES = 32e6, DEEPEST = 14;
 
 class Written { constructor(value) { this.value = value; } } // a whole number written with a fraction or an exponent
 
+// A name, or a text, for people: nothing that cannot be seen, and not too much.
+const shown = (value) => {
+  const all = JSON.stringify(value).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (unit) => `\\u{${unit.codePointAt(0).toString(16)}}`);
+  return all.length > 80 ? `${all.slice(0, 80)} ...` : all;
+};
+const listed = (names) => names.slice(0, 20).map(shown).join(", ") + (names.length > 20 ? ` and ${names.length - 20} more` : "");
+
 function parse(text) { // whole literals that are no double come out as BigInt
   let at = 0, deep = 0;
   const fail = (why) => { throw new Malformed(`${why} (character ${at} of the text)`); };
@@ -201,21 +208,21 @@ function parse(text) { // whole literals that are no double come out as BigInt
     for (;;) {
       value += sticky(stretch)[0];
       if (text[at] === '"') { at += 1; return value; }
-      const found = sticky(escape) ?? fail("a text that is not JSON's");
+      const found = sticky(escape) ?? fail("has a text that is not JSON's");
       value += found[1] ? String.fromCharCode(parseInt(found[1], 16)) : escapes[found[2]] ?? found[2];
     }
   };
   const numeral = () => {
-    const found = sticky(literal) ?? fail("not JSON");
+    const found = sticky(literal) ?? fail("is not JSON");
     const value = Number(found[0]);
     if (found[1] || found[2]) return Number.isInteger(value) ? new Written(value) : value;
     if (Number.isSafeInteger(value)) return value;
-    if (found[0].length > 400) fail("a number is too large");
+    if (found[0].length > 400) fail("has a number that is too large");
     return Number.isFinite(value) && BigInt(found[0]) === BigInt(value) ? value : BigInt(found[0]);
   };
   const entries = (end, read) => {
     deep += 1;
-    if (deep > DEEPEST) fail("nested too deep");
+    if (deep > DEEPEST) fail("is nested deeper than any certificate");
     at += 1;
     blank();
     if (text[at] === end) at += 1;
@@ -224,7 +231,7 @@ function parse(text) { // whole literals that are no double come out as BigInt
       blank();
       at += 1;
       if (text[at - 1] === end) break;
-      if (text[at - 1] !== ",") fail("not JSON");
+      if (text[at - 1] !== ",") fail("is not JSON");
       blank();
     }
     deep -= 1;
@@ -237,11 +244,11 @@ function parse(text) { // whole literals that are no double come out as BigInt
     if (first === "{") {
       const object = Object.create(null);
       entries("}", () => {
-        if (text[at] !== '"') fail("not JSON");
+        if (text[at] !== '"') fail("is not JSON");
         const key = string();
-        if (key in object) fail(`two entries ${JSON.stringify(key)}`);
+        if (key in object) fail(`has two entries ${shown(key)}`);
         blank();
-        if (text[at] !== ":") fail("not JSON");
+        if (text[at] !== ":") fail("is not JSON");
         at += 1;
         object[key] = value();
       });
@@ -254,7 +261,7 @@ function parse(text) { // whole literals that are no double come out as BigInt
   };
   const document = value();
   blank();
-  if (at < text.length) fail("something follows the document");
+  if (at < text.length) fail("is followed by something");
   return document;
 }
 
@@ -311,11 +318,43 @@ function sha256(bytes) { // as bytes
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const encode = (text) => new TextEncoder().encode(text);
 
+// ---- Divergences -------------------------------------------------------------------------------------------------------
+
+// Of each its name for people, f'(inf), the offset, whether radii are at most 1, whether g' is a step (variances are dropped
+// then), the conjugate g(z) for lam > 0, and what an atom of mass p adds to the distance if it has the mass q.
+const DIVERGENCES = {
+  hellinger: {
+    words: "Hellinger's distance", slope: 0, offset: 1, bounded: true, step: false,
+    conjugate: (z, lam) => { need(z.hi < 0n, "a value reaches its multiplier"); return lam.square.over(z.times(-4)); },
+    cost: (p, q) => p.times(q).sqrt.negated,
+  },
+  total_variation: {
+    words: "total variation", slope: 1, offset: 0, bounded: true, step: true,
+    conjugate: (z, lam) => { need(z.atMost(lam), "a value is too far above its multiplier"); return positive(z); },
+    cost: (p, q) => positive(q.minus(p)),
+  },
+  kl: {
+    words: "Kullback-Leibler divergence", slope: Infinity, offset: 1, bounded: false, step: false,
+    conjugate: (z, lam) => lam.times(z.over(lam).exp),
+    cost: (p, q) => (q.zero ? p : q.times(q.over(p).log).minus(q).plus(p)),
+  },
+  chi_squared: {
+    words: "chi squared", slope: Infinity, offset: 1, bounded: false, step: false,
+    conjugate: (z, lam) => positive(z.plus(lam.times(2))).square.over(lam.times(4)),
+    cost: (p, q) => q.minus(p).square.over(p),
+  },
+  trimming: {
+    words: "trimming, the share of the population that is taken away", slope: Infinity, offset: 0, bounded: true, step: true,
+    conjugate: (z, lam, kappa) => kappa.times(positive(z)),
+    cost: (p, q, kappa) => { need(q.atMost(kappa.times(p)), "the witness is too dense"); return ZERO; },
+  },
+};
+
 // ---- The document: each type reads a value, or refuses it -----------------------------------------------------------------
 
 const within = (path, read) => {
   try { return read(); } catch (error) {
-    if (error instanceof Malformed) error.message = `${path}${/^[[.]/.test(error.message) ? "" : " "}${error.message}`;
+    if (error instanceof Malformed) error.message = `${path}${/^[[.]/.test(error.message) ? "" : /^(is|has|lacks) /.test(error.message) ? " " : ": "}${error.message}`;
     throw error;
   }
 };
@@ -351,7 +390,7 @@ const list = (type, most = Infinity) => (value) => {
 const table = (type) => list(list(type));
 const object = (types) => (value) => {
   form(value !== null && typeof value === "object" && !Array.isArray(value) && !(value instanceof Written), "is not an object");
-  for (const key of Object.keys(value)) form(Object.hasOwn(types, key), `has an unknown entry ${JSON.stringify(key)}`);
+  for (const key of Object.keys(value)) form(Object.hasOwn(types, key), `has an unknown entry ${shown(key)}`);
   const read = {};
   for (const key of Object.keys(types)) {
     form(key in value, `lacks ${key}`);
@@ -372,11 +411,13 @@ const name = (value) => {
 };
 const bin = (value) => { form(Array.isArray(value) && value.length === 4, "is not a bin of four numbers"); return value.map(amount); };
 const cut = (value) => { form(Array.isArray(value) && value.length === 3, "is not a cut of three numbers"); return value.map(amount); };
+const stratum = (value) => { form(Array.isArray(value) && value.length === 2, "is not a stratum of two numbers"); return value.map(amount); };
 
 const knowledge = choose("kind", {
   losses: object({ kind: text, cells: table(list(bin)), rows: amount }),
   mean: object({ kind: text, mean: table(amount) }),
   mean_variance: object({ kind: text, mean: table(amount), variance: table(amount) }),
+  strata: object({ kind: text, names: list(name), cells: table(list(stratum)) }),
 });
 const limits = object({ skew: or(share), rows: list(list(coefficient)), most: list(coefficient) });
 const multipliers = { group_mu: list(number), label_mu: list(number) };
@@ -409,8 +450,8 @@ const statement = object({
   confidence: or(share), sampling: or(sampling),
 });
 const question = object({
-  measure: count, metric: object({ name: text, group: or(name) }), shift: oneOf("general", "sensitive"), support: oneOf("any", "observed"),
-  empty_cells: oneOf("refuse", "ceiling"), divergence: oneOf("hellinger", "total_variation", "kl", "chi_squared"), fair: truth,
+  measure: count, metric: object({ name: text, group: or(name) }), shift: oneOf("general", "stratified", "sensitive"),
+  support: oneOf("any", "observed"), empty_cells: oneOf("refuse", "ceiling"), divergence: oneOf(...Object.keys(DIVERGENCES)), fair: truth,
   base_rate_tolerance: or(share), group_limits: limits, label_limits: limits, confidence: or(share), tol: amount,
   statements: list(statement), distance: or(radius),
   points: list(object({ rho: radius, claim: or(object({ bound: number, attained: or(number) })), answers: list(answer) })),
@@ -437,13 +478,14 @@ const INDEX = (n) => Array.from({ length: n }, (_, i) => i);
 const zeroOne = (loss) => loss === "zero_one" || loss === "selected";
 
 const isEvery = (objective) => objective !== null && objective.plus === null && objective.minus === null; // every two groups
+const distinct = (names) => new Set(names.map(canonical)).size === names.length;
 const long = (entries, length, what) => form(entries === null || entries.length === length, `${what} has not ${length} entries`);
 
 function fits(read) { // the questions, each with the population that it is about
   const { population: people, questions, gates, confidence } = read;
   for (const names of [people.groups, people.labels]) {
     form(names.length > 1, "there are fewer than two groups or labels");
-    form(new Set(names.map(canonical)).size === names.length, "two groups or labels have one name");
+    form(distinct(names), "two groups or labels have one name");
   }
   form(people.measures.length > 0 && questions.length > 0, "there is no measure, or no question");
   for (const measure of people.measures) {
@@ -467,6 +509,11 @@ function fits(read) { // the questions, each with the population that it is abou
 const shapedFor = ({ groups, labels }) => (rows, what) =>
   form(rows.length === groups.length && rows.every((row) => row.length === labels.length), `${what} is no table of ${groups.length} x ${labels.length}`);
 
+const addUp = (weight, weights, what) => {
+  const over = total(weights.map(Real.of)).minus(weight), room = Real.of(weight).times(1e-9);
+  form(over.atMost(room) && over.negated.atMost(room), `the ${what} of a cell do not add up to its weight`);
+};
+
 function known(people, weight, facts, loss = null) { // weights and losses of a population, or of a surrogate
   const S = people.groups.length, C = people.labels.length, M = people.ceiling, shaped = shapedFor(people);
   shaped(weight, "weight");
@@ -478,8 +525,15 @@ function known(people, weight, facts, loss = null) { // weights and losses of a 
         form(low <= high && w > 0 && t <= 1 && (M === null || high <= M), "a bin's numbers do not fit together");
         if (zeroOne(loss)) form(low === high && (low === 0 || low === 1), "a bin of a loss that is 0 or 1 is neither");
       }
-      const w = Real.of(weight[s][y]), sum = total(facts.cells[s][y].map((b) => Real.of(b[2]))), room = w.times(1e-9);
-      form(sum.minus(w).atMost(room) && w.minus(sum).atMost(room), "the bins of a cell do not add up to its weight");
+      addUp(weight[s][y], facts.cells[s][y].map((b) => b[2]), "bins");
+    }
+  } else if (facts.kind === "strata") {
+    form(facts.names.length > 0 && distinct(facts.names), "there is no stratum, or two have one name");
+    shaped(facts.cells, "cells");
+    for (const s of INDEX(S)) for (const y of INDEX(C)) {
+      long(facts.cells[s][y], facts.names.length, "a cell's list of strata");
+      for (const [w, mean] of facts.cells[s][y]) form((M === null || mean <= M) && (w > 0 || mean === 0), "a mean of a stratum cannot be");
+      addUp(weight[s][y], facts.cells[s][y].map(([w]) => w), "strata");
     }
   } else {
     shaped(facts.mean, "mean");
@@ -508,7 +562,9 @@ function questionFits(read) {
   if (asked.base_rate_tolerance !== null || !asked.fair) {
     form(asked.label_limits.skew === null && !asked.label_limits.rows.length, "limits on labels are for equal base rates");
   }
-  form(asked.confidence === null || asked.divergence === "hellinger", "a confidence is for Hellinger's distance");
+  const stratified = asked.shift === "stratified";
+  form(asked.confidence === null || (asked.divergence === "hellinger" && !stratified), "a confidence is for Hellinger's distance, and not for strata");
+  form(!stratified || asked.support === "observed", "within strata only losses that occur are spoken of");
 
   form(statements.length > 0, "there is no statement");
   form(metric !== "loss" || (statements.length === 1 && asked.metric.group === null), "a loss is one statement");
@@ -523,6 +579,7 @@ function questionFits(read) {
     }
     if (sample === null) continue;
     form(M !== null && M > 0, "there is no largest loss");
+    form(sample.knowledge.kind !== "strata", "a sample has no strata");
     known(people, sample.weight, sample.knowledge);
     form((sample.losses === null) === (sample.counts === null), "rounded losses and counts belong together");
     if (sample.losses !== null) {
@@ -537,8 +594,8 @@ function questionFits(read) {
     form(sample.region !== "hoeffding" || (sample.losses === null && sample.seed === null), "the region has no rounded losses");
   }
 
-  const bounded = ["hellinger", "total_variation"].includes(asked.divergence);
-  const least = Math.min(...points.filter((point) => point.claim !== null).map((point) => point.rho));
+  const { bounded } = DIVERGENCES[asked.divergence];
+  const least = points.reduce((x, point) => (point.claim === null ? x : Math.min(x, point.rho)), Infinity);
   form(least < Infinity, "no radius has a claim");
   form(read.distance !== null || points.length === 1, "a single certificate has one radius");
   const nearest = [read.distance ?? 0, ...points.filter((point) => point.claim === null).map((point) => point.rho)];
@@ -589,7 +646,7 @@ const TINY = ONE.over(1e12); // the leeway, delta
 function setting(read, { objective, sampling: sample }) {
   const { population: people, question: asked } = read, M = people.ceiling;
   const { weight, knowledge: facts } = sample ?? people;
-  const S = people.groups.length, C = people.labels.length, hellinger = asked.divergence === "hellinger";
+  const S = people.groups.length, C = people.labels.length, divergence = DIVERGENCES[asked.divergence];
   const sensitive = asked.shift === "sensitive", observed = asked.support === "observed";
   if (objective !== null) {
     const { plus, minus, label } = objective;
@@ -597,7 +654,8 @@ function setting(read, { objective, sampling: sample }) {
     need(!isEvery(objective) || sample === null, "no sample is one for every two groups");
     need((plus ?? 0) < S && (minus ?? 0) < S && (label ?? 0) < C, "an objective names what is not there");
   }
-  need(!observed || sensitive || facts.kind === "losses", "with moments one cannot tell which losses occur");
+  need(sensitive || (asked.shift === "stratified") === (facts.kind === "strata"), "strata belong to stratified shifting");
+  need(!observed || sensitive || "cells" in facts, "with moments one cannot tell which losses occur");
   const counts = (y) => objective === null || objective.label === null || (y === objective.label) === objective.inside;
   const mass = sum2(weight);
   const made = (signOf) => INDEX(S).flatMap((s) => INDEX(C).map((y) => {
@@ -611,8 +669,7 @@ function setting(read, { objective, sampling: sample }) {
   const kept = smaller(ONE, Real.of(asked.base_rate_tolerance ?? 0).plus(TINY));
   const e = !asked.fair ? ONE : asked.base_rate_tolerance === null ? ZERO : kept;
   return {
-    read, asked, objective, sample, S, C, M, hellinger, cells, every, e, equal: e.zero, any: e.lo === e.hi && e.minus(ONE).zero, counts,
-    slope: hellinger ? 0 : asked.divergence === "total_variation" ? 1 : Infinity, offset: asked.divergence === "total_variation" ? 0 : 1,
+    read, asked, objective, sample, S, C, M, divergence, hellinger: asked.divergence === "hellinger", cells, every, e, equal: e.zero, any: e.lo === e.hi && e.minus(ONE).zero, counts,
     sides: objective === null ? [] : [objective.plus, objective.minus].filter((s) => s !== null),
     limited: { group: widened(asked.group_limits, S), label: widened(asked.label_limits, C) },
   };
@@ -623,15 +680,22 @@ function setting(read, { objective, sampling: sample }) {
       need(M !== null, "there is no largest loss");
       return { low: ZERO, high: Real.of(M), bound: [], attained: [] };
     }
-    let bound, attained;
+    let bound, attained, ends = [ZERO, M === null ? null : Real.of(M)];
     if (facts.kind === "losses") {
       const bins = facts.cells[s][y].map((numbers) => numbers.map(Real.of)), all = total(bins.map((b) => b[2]));
       bound = bins.flatMap(([low, high, w, t]) => [[low, w.times(ONE.minus(t)).over(all)], [high, w.times(t).over(all)]]);
       attained = bins.map(([low, high, w, t]) => [low.plus(t.times(high.minus(low))), w.over(all)]);
+      if (observed) ends = [smallest(bins.map((b) => b[0])), largest(bins.map((b) => b[1]))];
+    } else if (facts.kind === "strata") {
+      const all = total(facts.cells[s][y].map(([w]) => Real.of(w)));
+      bound = attained = facts.cells[s][y].map(([w, mean]) => [Real.of(mean), Real.of(w).over(all)]);
+      const there = bound.filter(([, part]) => !part.zero).map(([mean]) => mean);
+      ends = [smallest(there), largest(there)];
     } else {
       const E = Real.of(facts.mean[s][y]), V = facts.kind === "mean" ? null : Real.of(facts.variance[s][y]);
       const most = Real.of(M), gap = most.minus(E);
-      if (V === null || asked.divergence === "total_variation") bound = [[ZERO, ONE.minus(E.over(M))], [most, E.over(M)]];
+      if (sensitive) bound = [[E, ONE]];
+      else if (V === null || divergence.step) bound = [[ZERO, ONE.minus(E.over(M))], [most, E.over(M)]];
       else if (sign >= 0 && gap.zero) bound = [[ZERO, ZERO], [most, ONE]];
       else if (sign >= 0) {
         const d = V.plus(gap.square);
@@ -639,19 +703,14 @@ function setting(read, { objective, sampling: sample }) {
       } else if (E.zero) bound = [[ZERO, ONE], [most, ZERO]];
       else bound = [[ZERO, V.over(V.plus(E.square))], [E.plus(V.over(E)), E.square.over(V.plus(E.square))]];
       attained = bound;
-      if (sensitive) attained = [[E, ONE]];
     }
     if (sensitive) {
       const mean = total(attained.map(([loss, part]) => loss.times(part)));
-      const law = [[facts.kind === "losses" ? mean : Real.of(facts.mean[s][y]), ONE]];
-      return { low: law[0][0], high: law[0][0], bound: sign === 0 ? [[ZERO, ONE]] : law, attained: law };
+      bound = attained = [[mean, ONE]];
+      ends = [mean, mean];
     }
-    if (!observed) need(M !== null, "there is no largest loss");
-    const bins = observed ? facts.cells[s][y] : [[0, M]];
-    return {
-      low: smallest(bins.map((b) => Real.of(b[0]))), high: largest(bins.map((b) => Real.of(b[1]))),
-      bound: sign === 0 ? [[ZERO, ONE]] : bound.filter(([, part]) => !part.zero), attained,
-    };
+    need(ends[1] !== null, "there is no largest loss");
+    return { low: ends[0], high: ends[1], bound: sign === 0 ? [[ZERO, ONE]] : bound.filter(([, part]) => !part.zero), attained };
   }
 }
 
@@ -669,7 +728,7 @@ function valued(place, factor) {
       const atoms = cell.bound.map(([loss, part]) => [value(loss), part.times(cell.p)]);
       const ceiling = value(cell.sign > 0 ? cell.high : cell.low);
       let peak = atoms.length ? largest(atoms.map((one) => one[0])) : ceiling;
-      if (place.slope < Infinity) peak = larger(peak, ceiling);
+      if (place.divergence.slope < Infinity) peak = larger(peak, ceiling);
       return { ...cell, atoms, ceiling, peak };
     });
     if (objective !== null && !equal) {
@@ -689,16 +748,17 @@ function valued(place, factor) {
   return { ...place, cells, every: inRoles, at, counted, top: heights.length ? largest(heights) : ZERO };
 }
 
-// The leeway: R, and for Hellinger's distance the affinity A = 1 - R.
+// The leeway: R, the largest ratio kappa, and for Hellinger's distance the affinity A = 1 - R.
 function reach(place, rho) {
-  if (!place.hellinger) { const R = Real.of(rho).plus(TINY.times(ONE.plus(rho))); return { R, A: ONE.minus(R) }; }
+  if (place.asked.divergence === "trimming") return { R: ZERO, A: null, kappa: ONE.plus(TINY).over(ONE.minus(rho)) };
+  if (!place.hellinger) return { R: Real.of(rho).plus(TINY.times(ONE.plus(rho))), A: null, kappa: ONE };
   let A = ONE.minus(Real.of(rho).square);
   if (place.sample !== null) {
     const a = Real.of(place.sample.affinity);
     A = A.times(a).minus(positive(ONE.minus(A.square).times(ONE.minus(a.square))).sqrt);
   }
   A = positive(A.minus(TINY));
-  return { R: ONE.minus(A), A };
+  return { R: ONE.minus(A), A, kappa: ONE };
 }
 
 // ---- Shares and pieces ---------------------------------------------------------------------------------------------------
@@ -773,13 +833,6 @@ function* pieces(place, axis, floors, splits) { // the corners of each leaf, in 
 
 // ---- The two forms of leaves ---------------------------------------------------------------------------------------------
 
-function conjugate(place, lam, z) { // g(z), for lam > 0
-  if (place.hellinger) { need(z.hi < 0n, "a value reaches its multiplier"); return lam.square.over(z.times(-4)); }
-  if (place.asked.divergence === "total_variation") { need(z.atMost(lam), "a value is too far above its multiplier"); return positive(z); }
-  if (place.asked.divergence === "kl") return lam.times(z.over(lam).exp);
-  return positive(z.plus(lam.times(2))).square.over(lam.times(4));
-}
-
 // What stands for a value u in a cell, at a corner: phi u + psi.
 function substitutes(place, relaxed, claimed) {
   const { objective, counted, cells, at, C } = place, one = () => [ONE, ZERO], none = () => [ZERO, ZERO];
@@ -801,8 +854,8 @@ function substitutes(place, relaxed, claimed) {
   return (cell) => [ZERO, most ?? height[cell.y]];
 }
 
-function tilted(place, axis, leaf, claimed, R) { // form T: a function of the corners of a piece
-  const { S, C, e, equal, any, objective, cells, limited } = place, byLabel = axis === "label";
+function tilted(place, axis, leaf, claimed, { R, kappa }) { // form T: a function of the corners of a piece
+  const { S, C, e, equal, any, objective, cells, limited, divergence } = place, byLabel = axis === "label";
   need(byLabel || (axis === "group" && (equal || any)), "form T searches labels, or groups if base rates are equal or arbitrary");
   const both = objective !== null && leaf.relaxed === "none" && objective.plus !== null && objective.minus !== null;
   need(!both || (!byLabel && (equal || objective.label === null)), "form T keeps both sides only where groups are searched");
@@ -814,7 +867,7 @@ function tilted(place, axis, leaf, claimed, R) { // form T: a function of the co
   const tilt = w.map((row) => (highest ?? row).map((x, a) => rest.times(x).minus(leaf.gamma[a])));
   const level = w.map((row) => rest.times(dot(leaf.centre, highest ?? row)).plus(d.zero ? ZERO : d.times(largest(highest ?? row))));
   const mu = { group: leaf.group_mu, label: leaf.label_mu }, other = byLabel ? "group" : "label";
-  const fixed = support(limited[other], level, mu[other]).minus(dot(leaf.gamma, leaf.centre)).plus(lam.times(R.minus(place.offset)))
+  const fixed = support(limited[other], level, mu[other]).minus(dot(leaf.gamma, leaf.centre)).plus(lam.times(R.minus(place.divergence.offset)))
     .plus(supportOf(limited[axis], leaf.omega, mu[axis]));
   const linear = leaf.gamma.map((x, a) => Real.of(x).minus(leaf.omega[a]));
   return (corners) => fixed.plus(largest(corners.map((x) => {
@@ -823,11 +876,11 @@ function tilted(place, axis, leaf, claimed, R) { // form T: a function of the co
     for (const cell of cells) {
       const [a, b] = byLabel ? [cell.y, cell.s] : [cell.s, cell.y];
       const eta = w[b][a].minus(slant[b]), [phi, psi] = substitute(cell, x), past = eta.minus(psi);
-      if (place.slope < Infinity) need(phi.times(cell.ceiling).minus(lam.times(place.slope)).atMost(past), "a multiplier is below its ceiling");
+      if (divergence.slope < Infinity) need(phi.times(cell.ceiling).minus(lam.times(divergence.slope)).atMost(past), "a multiplier is below its ceiling");
       for (const [u, p] of cell.atoms) {
         const z = phi.times(u).minus(past);
         if (lam.zero) need(z.hi <= 0n, "a value is above its multiplier");
-        else sum = sum.plus(p.times(conjugate(place, lam, z)));
+        else sum = sum.plus(p.times(divergence.conjugate(z, lam, kappa)));
       }
     }
     return sum;
@@ -846,7 +899,7 @@ function fractionAt(a, c, q, x, z) { // Term(a, c, q) at a corner x, with the ce
   return larger(itself(), tangent);
 }
 
-function fractional(place, axis, leaf, A) { // form F: a function of the corners of a piece
+function fractional(place, axis, leaf, { A }) { // form F: a function of the corners of a piece
   const { S, C, e, equal, cells, limited, objective } = place, lam = Real.of(leaf.lam);
   need(place.hellinger, "form F is for Hellinger's distance");
   need(leaf.centre.every((x) => x > 0), "a centre is not positive");
@@ -911,7 +964,7 @@ function means(place, { centre, omega, lam: given, group_mu, label_mu }, A) {
   return { labels, fixed, theta, pulls };
 }
 
-function paired(place, axis, leaf, A) { // form P: every two groups, of each pair by the set that is best for it
+function paired(place, axis, leaf, { A }) { // form P: every two groups, of each pair by the set that is best for it
   const { S, C, e, equal, every } = place;
   spend(10 * S * S);
   need(place.hellinger && axis === "part" && leaf.sets.length > 0, "form P is for Hellinger's distance, searches parts, and has a set");
@@ -952,15 +1005,15 @@ function paired(place, axis, leaf, A) { // form P: every two groups, of each pai
   };
 }
 
-function excessOf(place, { bound, proof: given }, { R, A }) { // what the proof lacks, at most 0, or nothing is proved
+function excessOf(place, { bound, proof: given }, near) { // what the proof lacks, at most 0, or nothing is proved
   const ratio = place.objective !== null && place.objective.ratio, leaves = given.leaves[Symbol.iterator]();
   let excess = null, inside = ratio; // inside: the claim stands inside of a proof
   for (const corners of pieces(place, given.axis, given.floors, given.splits)) {
     const { value: one, done } = leaves.next();
     need(!done, "leaves are missing");
     need((one.form === "P") === (place.every !== null), "form P is for statements of every two groups, which take no other");
-    const formed = one.form === "T" ? tilted(place, given.axis, one, bound, R)
-      : (one.form === "P" ? paired : fractional)(place, given.axis, one, A);
+    const formed = one.form === "T" ? tilted(place, given.axis, one, bound, near)
+      : (one.form === "P" ? paired : fractional)(place, given.axis, one, near);
     const stated = ratio || (one.form === "T" && place.objective !== null);
     let over = stated ? formed(corners) : formed(corners).minus(bound);
     if (!ratio) over = smaller(over, place.top.minus(bound));
@@ -1003,8 +1056,8 @@ function massesOf(place, { group_mass: groups, label_mass: labels, mass }) { // 
   return masses;
 }
 
-function witnessValue(place, given, attained, { R, A }) { // place without factor; the value, every condition being met
-  const { S, C, cells, objective, hellinger } = place, divergence = place.asked.divergence;
+function witnessValue(place, given, attained, { R, A, kappa }) { // place without factor; the value, every condition being met
+  const { cells, objective, hellinger, divergence } = place;
   const masses = massesOf(place, given), parts = new Map();
   cells.forEach((cell, i) => { const key = cell.s * 2 + cell.part; parts.set(key, (parts.get(key) ?? ZERO).plus(masses[i])); });
   let distance = ZERO, added = ZERO, taken = ZERO, scale = ZERO;
@@ -1019,17 +1072,14 @@ function witnessValue(place, given, attained, { R, A }) { // place without facto
     const ceiling = value(cell.sign > 0 ? cell.high : cell.low);
     let sum = ceiling.times(stray);
     scale = larger(scale, larger(ceiling, ceiling.negated));
-    if (place.slope === Infinity) need(stray.zero, "the witness has losses that the data do not have");
-    if (place.slope === 1) distance = distance.plus(stray);
+    if (divergence.slope === Infinity) need(stray.zero, "the witness has losses that the data do not have");
+    else distance = distance.plus(stray.times(divergence.slope));
     laws.forEach(([loss, part], j) => {
       const p = part.times(cell.p), u = value(loss), q = unit.times(again[j]);
       scale = larger(scale, larger(u, u.negated));
       if (p.zero) { need(again[j] === 0, "the witness weighs a loss that has no mass"); return; }
       sum = sum.plus(u.times(q));
-      if (hellinger) distance = distance.minus(p.times(q).sqrt);
-      else if (place.slope === 1) distance = distance.plus(positive(q.minus(p)));
-      else if (divergence === "kl") distance = distance.plus(q.zero ? p : q.times(q.over(p).log).minus(q).plus(p));
-      else distance = distance.plus(q.minus(p).square.over(p));
+      distance = distance.plus(divergence.cost(p, q, kappa));
     });
     if (cell.sign !== 0 && objective !== null) sum = sum.over(parts.get(cell.s * 2 + cell.part));
     if (cell.sign < 0) taken = taken.minus(sum); else added = added.plus(sum);
@@ -1071,10 +1121,12 @@ function objectivesOf(read) {
   need(!/^(selection|demographic|true|false|equalized)_/.test(metric.name) || people.loss === "selected", "the metric is about selections");
   if (metric.name === "loss") return [null];
   if (Object.hasOwn(PAIRS, metric.name)) {
-    need(metric.group === null, "a metric of pairs has no group");
+    const one = metric.name === "demographic_parity_ratio" && metric.group !== null ? canonical(metric.group) : null;
+    need(one !== null || metric.group === null, "a metric of pairs has no group");
     const positive_ = people.pos_label === null ? -1 : labels.indexOf(canonical(people.pos_label));
     spend(10 * groups.length ** 2);
-    const pairs = INDEX(groups.length).flatMap((a) => INDEX(groups.length).filter((b) => b !== a).map((b) => [a, b]));
+    const pairs = INDEX(groups.length).flatMap((a) => INDEX(groups.length).filter((b) => b !== a && (one === null || groups[b] === one)).map((b) => [a, b]));
+    need(pairs.length > 0, "no group is called so");
     return PAIRS[metric.name].flatMap(([label, inside]) => {
       need(label === null || positive_ >= 0, "no label is called positive");
       return pairs.map(([a, b]) => make(a, b, label === null ? null : positive_, inside, metric.name === "demographic_parity_ratio"));
@@ -1086,77 +1138,83 @@ function objectivesOf(read) {
   return of.flatMap((s) => (metric.name === "cell_loss" ? INDEX(labels.length) : [null]).map((label) => make(s, null, label)));
 }
 
-const halvesOf = (objective) => [{ ...objective, minus: null }, { ...objective, plus: null }];
+const isRatio = (read) => read.question.metric.name === "demographic_parity_ratio";
 
-function metricProved(read, statements) { // statements: of each, at each radius with a claim, what was proved
-  const { question: asked, population: people } = read, objectives = objectivesOf(read);
-  const ratio = objectives[0] !== null && objectives[0].ratio;
-  const pairs = objectives[0] !== null && objectives[0].minus !== null, together = pairs && asked.confidence === null;
-  const halved = pairs && !ratio && (asked.confidence === null || people.groups.length > 10), everyOf = (one) => ({ ...one, plus: null, minus: null });
-  const others = (one) => [...(halved ? halvesOf(one) : []), ...(together ? [everyOf(one)] : [])];
-  const possible = new Set([...objectives, ...objectives.flatMap(others)].map(keyOf)), numbers = new Map();
+function sourcesOf(read) { // the numbers of the statements that the metric follows from, nothing being left out
+  const { question: asked } = read, objectives = objectivesOf(read);
+  const together = objectives[0] !== null && objectives[0].minus !== null && asked.confidence === null;
+  const everyOf = (one) => keyOf({ ...one, plus: null, minus: null });
+  const possible = new Set([...objectives.map(keyOf), ...(together ? objectives.map(everyOf) : [])]), numbers = new Map();
   read.statements.forEach(({ objective, confidence }, i) => {
     const key = keyOf(objective);
     need(possible.has(key), "a statement is not of the metric");
     need(!numbers.has(key), "a statement is there twice");
     numbers.set(key, i);
     if (confidence !== null) {
-      const error = ONE.minus(confidence).times(possible.size);
+      const error = ONE.minus(confidence).times(objectives.length);
       need(error.atMost(ONE.minus(asked.confidence)), "the statements together may be wrong too often");
     }
   });
-  const sources = objectives.map((objective) => {
-    const own = numbers.get(keyOf(objective));
-    if (own !== undefined) return Object.assign([own], { own: true });
-    const every = together ? numbers.get(keyOf(everyOf(objective))) : undefined;
-    if (every !== undefined) return [every];
-    const halves = halved ? halvesOf(objective).map((half) => numbers.get(keyOf(half))) : [undefined];
-    need(!halves.includes(undefined), "a statement of the metric is missing");
-    return halves;
-  });
-  const best = ratio ? smallest : largest, extreme = ratio ? Math.min : Math.max;
-  return statements.map(({ point, results }) => {
-    const claimed = best(sources.map((source) => total(source.map((i) => Real.of(point.answers[i].bound)))));
-    need(ratio ? Real.of(point.claim.bound).atMost(claimed) : claimed.atMost(point.claim.bound), "the claim says more than its statements");
-    const attained = sources.filter((source) => source.own).map(([i]) => point.answers[i].attained).filter((x) => x !== null);
-    need(attained.length > 0, "no statement of the metric has a witness");
-    need(extreme(...attained) === point.claim.attained, "the attained value is not that of the statements");
-    const proved = best(sources.map((source) => total(source.map((i) => results[i].proved))));
-    const values = sources.filter((source) => source.own).map(([i]) => results[i].value).filter((x) => x !== null);
-    return { rho: point.rho, ...point.claim, proved: proved.about, value: values.length ? best(values).about : null };
-  });
+  const sources = [...new Set(objectives.map((one) => numbers.get(keyOf(one)) ?? (together ? numbers.get(everyOf(one)) : undefined)))];
+  need(!sources.includes(undefined), "a statement of the metric is missing");
+  return sources;
 }
 
-const SPACES = { hellinger: "Hellinger's distance", total_variation: "total variation", kl: "Kullback-Leibler divergence", chi_squared: "chi squared" };
+function metricProved(read, sources, answered) { // answered: at each radius with a claim, what was proved of each statement
+  const ratio = isRatio(read), best = ratio ? smallest : largest, extreme = (list) => list.reduce((x, y) => (ratio ? Math.min : Math.max)(x, y));
+  return answered.map(({ point, results }) => located(`rho = ${point.rho}`, () => {
+    const claimed = extreme(sources.map((i) => point.answers[i].bound));
+    need(ratio ? point.claim.bound <= claimed : claimed <= point.claim.bound, "the claim says more than its statements");
+    const attained = sources.map((i) => point.answers[i].attained).filter((x) => x !== null);
+    need(attained.length > 0, "no statement of the metric has a witness");
+    need(extreme(attained) === point.claim.attained, "the attained value is not that of the statements");
+    const proved = best(sources.map((i) => results[i].proved)), values = sources.map((i) => results[i].value).filter((x) => x !== null);
+    return { rho: point.rho, ...point.claim, proved: proved.about, value: values.length ? best(values).about : null };
+  }));
+}
+
+const SHIFTS = {
+  general: "anything may change", stratified: "only the sizes of cells and of strata in them change", sensitive: "only the sizes of the cells change",
+};
 
 function wordsOf({ population: people, question: asked }) { // a question, in words that are not its author's
   const rows = asked.group_limits.rows.length + asked.label_limits.rows.length, { group_limits: g, label_limits: l } = asked;
-  const limited = [g.skew === null ? null : `group shares differ by at most ${g.skew}`, l.skew === null ? null : `label shares differ by at most ${l.skew}`];
   return [
-    `${asked.metric.name.replaceAll("_", " ")}${asked.metric.group === null ? "" : ` of the group ${JSON.stringify(asked.metric.group)}`}, measured as ${JSON.stringify(people.loss)}`,
-    asked.shift === "general" ? "anything may change" : "only the sizes of the cells change",
+    `${asked.metric.name.replaceAll("_", " ")}${asked.metric.group === null ? "" : ` of the group ${shown(asked.metric.group)}`}`,
+    people.loss === "selected" ? `selected are rows that are predicted as ${shown(people.pos_label)}` : `the loss is called ${shown(people.loss)}`,
+    SHIFTS[asked.shift],
     asked.support === "observed" ? "only losses that occur" : null,
     !asked.fair ? "any base rates" : asked.base_rate_tolerance === null ? "equal base rates" : `base rates that differ by at most ${asked.base_rate_tolerance}`,
-    ...limited, rows ? `${rows} limits on shares` : null, `rho is the radius of ${SPACES[asked.divergence]}`,
+    g.skew === null ? null : `group shares differ by at most ${g.skew}`, l.skew === null ? null : `label shares differ by at most ${l.skew}`,
+    rows ? `${rows} limits on shares` : null, `rho is the radius of ${DIVERGENCES[asked.divergence].words}`,
     asked.confidence === null ? null : `confidence ${asked.confidence}`,
   ].filter((part) => part !== null).join("; ");
 }
+const aboutData = ({ rows, weighted, groups, labels }) =>
+  `${rows === null ? "an unknown number of" : rows} rows${weighted ? " with weights" : ""}; groups ${listed(groups)}; labels ${listed(labels)}`;
+
+function gateOf(read, points, { threshold, passed }) { // its truth, and its words
+  const ratio = isRatio(read), side = ratio ? "at least" : "at most";
+  const worst = points.map(({ bound }) => bound).reduce((a, b) => ((ratio ? b < a : b > a) ? b : a));
+  need((ratio ? worst >= threshold : worst <= threshold) === passed, "a gate does not say the truth");
+  return { threshold, passed, words: `gate ${passed ? "passed" : "failed"}: has to be ${side} ${threshold}, and is ${side} ${worst}` };
+}
 
 function questionProved(read, options, notes, counted) {
-  const places = read.statements.map((one, i) => located(`statement ${i + 1}`, () => {
+  const sources = sourcesOf(read), numbered = (i, prove) => (read.statements.length > 1 ? located(`statement ${i}`, prove) : prove());
+  const places = read.statements.map((one, i) => numbered(i, () => {
     const place = setting(read, one);
     if (one.sampling !== null) samplingProved(read, place, one.confidence).forEach((note) => notes.add(note));
     return place;
   }));
-  const claims = read.points.filter((point) => point.claim !== null);
-  const points = metricProved(read, claims.map((point) => {
+  const points = metricProved(read, sources, read.points.filter((point) => point.claim !== null).map((point) => {
     if (options.progress) options.progress(counted.radii, options.radii);
     counted.radii += 1;
-    return { point, results: point.answers.map((given, i) => located(`radius ${point.rho}, statement ${i + 1}`, () => {
+    return { point, results: point.answers.map((given, i) => located(`rho = ${point.rho}`, () => numbered(i, () => {
       counted.leaves += given.proof.leaves.length;
       counted.witnesses += given.witness === null ? 0 : 1;
       return answerProved(places[i], point.rho, given);
-    })) };
+    }))) };
   }));
   return { words: wordsOf(read), points };
 }
@@ -1176,26 +1234,26 @@ function check(bytes, options = {}) { // the verdict on a document, whatever it 
   memory.clear();
   Object.assign(effort, { spent: 0, most: options.patient ? 3e8 : 5e6 });
   const notes = new Set(), counted = { radii: 0, leaves: 0, witnesses: 0 };
-  const result = { verdict: "not a certificate", status: 2, reason: null, digest: null, sha256: bytes.length > MOST_BYTES ? null : hex(sha256(bytes)), questions: [], checked: [], left: LEFT };
+  const result = {
+    verdict: "not a certificate", status: 2, reason: null, digest: null, sha256: bytes.length > MOST_BYTES ? null : hex(sha256(bytes)), about: null, questions: [], checked: [], left: LEFT,
+  };
   try {
     form(bytes.length <= MOST_BYTES, "the document is longer than 32,000,000 bytes");
     let content;
     try { content = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes); } catch { throw new Malformed("the document is not UTF-8"); }
     const read = within("the document", () => certificate(parse(content))), questions = within("the document", () => fits(read));
-    Object.assign(result, { verdict: "not proved", status: 1, digest: read.digest });
+    Object.assign(result, { verdict: "not proved", status: 1, digest: read.digest, about: aboutData(read.population) });
     need(`sha256:${hex(sha256(encode(canonical(read.population))))}` === read.digest, "the digest is not that of the population");
     const radii = questions.reduce((sum, one) => sum + one.points.filter((point) => point.claim !== null).length, 0);
-    const proved = questions.map((one, i) => located(`question ${i + 1}`, () => questionProved(one, { ...options, radii }, notes, counted)));
+    const proved = questions.map((one, i) => {
+      const prove = () => questionProved(one, { ...options, radii }, notes, counted);
+      return questions.length > 1 ? located(`question ${i} (${one.question.metric.name.slice(0, 80)})`, prove) : prove();
+    });
     if (read.confidence !== null) {
       const errors = total(questions.map((one) => ONE.minus(one.question.confidence)));
       need(errors.atMost(ONE.minus(read.confidence)), "the questions together may be wrong too often");
     }
-    for (const { question: number, threshold, passed } of read.gates) {
-      const ratio_ = questions[number].question.metric.name === "demographic_parity_ratio";
-      const kept = proved[number].points.every(({ bound }) => (ratio_ ? bound >= threshold : bound <= threshold));
-      need(kept === passed, "a gate does not say the truth");
-      proved[number].gate = { threshold, passed };
-    }
+    for (const gate of read.gates) proved[gate.question].gate = gateOf(questions[gate.question], proved[gate.question].points, gate);
     Object.assign(result, { verdict: "the claim is proved", status: 0, questions: proved });
     result.checked = [
       "the text, the entries and how they fit together", "the digest of the statistics",
@@ -1536,9 +1594,11 @@ if (typeof module !== "undefined" && module.exports) {
     try {
       const result = check(require("node:fs").readFileSync(file ?? ""), { patient: flags.includes("--patient") });
       console.log(result.reason === null ? result.verdict : `${result.verdict}: ${result.reason}`);
-      for (const { words, points } of result.questions) {
+      if (result.about !== null) console.log(`  about the data: ${result.about}`);
+      for (const { words, points, gate } of result.questions) {
         console.log(`  ${words}`);
         for (const { rho, bound, attained, proved } of points) console.log(`    rho ${rho}: claimed ${bound}, the proof gives ${proved}; attained ${attained}`);
+        if (gate) console.log(`    ${gate.words}`);
       }
       for (const part of ["checked", "left", "notes"]) for (const line of result[part]) console.log(`  ${part === "checked" ? part : "not checked"}: ${line}`);
       process.exitCode = result.status;

@@ -62,6 +62,7 @@
     part.replaceChildren(make("p", whose, { class: "muted" }));
     part.append(make("p", `${proved ? "\u2713" : "\u2717"} ${result.verdict}`, { class: `verdict ${proved ? "proved" : "refused"}` }));
     if (result.reason !== null) part.append(make("p", `It says: ${result.reason}.`));
+    if (result.about !== null) part.append(make("p", `About the data: ${result.about}.`));
     if (proved) {
       for (const question of result.questions) {
         const table = make("table"), head = make("tr"), body = make("tbody");
@@ -77,10 +78,7 @@
         table.append(above, body);
         wide.append(table);
         part.append(make("p", question.words), wide);
-        if (question.gate) {
-          const { threshold, passed } = question.gate;
-          part.append(make("p", `Threshold ${threshold}: ${passed ? "kept" : "not kept"} by the claimed bounds.`));
-        }
+        if (question.gate) part.append(make("p", `The ${question.gate.words}.`));
       }
       part.append(list("What was checked", result.checked));
     }
