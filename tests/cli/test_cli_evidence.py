@@ -246,7 +246,7 @@ def test_not_enough_rows_to_tell(file: str, capsys: pytest.CaptureFixture[str]) 
         *(
             ('file = "rows.csv"\n' + told, why)
             for told, why in {
-                "fair = false": "there is no option 'fair'",  # what is false is refused like all else
+                "fair = false": "no option 'fair'; did you mean no-base-rate-constraint?",
                 "help = true": "help is said on the command line",
                 'format = "json"': "format is said on the command line",
                 "fail-above = 0.3": "fail-above is said in [metrics]",

@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flint import arb, fmpq
 
 from fairbound.certificate.between import ProvedCurve
 from fairbound.cli import main
-from fairbound.verify import strict
+from fairbound.verify import strict, verdict
+from fairbound.verify.balls import RefusedError
+from fairbound.verify.document import Proof
+from fairbound.verify.leaves import _term
+from fairbound.verify.shares import pieces
 from fairbound.verify.strict import canonical
 from fairbound.verify.verdict import Verdict, Verification, verify
 from tests.by_hand import framed, only
@@ -303,3 +308,148 @@ def test_the_size_is_counted_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strict, "MOST_BYTES", len(text.encode()))
     assert verify(text).valid
     assert verify(text.encode()).valid
+
+
+# Guards that nothing else here needs: what each refuses, and why
+
+
+def test_losses_without_a_ceiling_prove_nothing_where_they_may_change() -> None:
+    """If anything may change, and nobody says how large a loss can be, no multiplier is high enough."""
+    document = loss()
+    document["population"]["measures"][0]["knowledge"] = {
+        "kind": "losses",
+        "cells": [[[[mean, mean, weight, 0.0]] for mean, weight in zip(row, [3.0, 2.0], strict=True)] for row in MEANS],
+        "rows": 3.0,
+    }
+    assert checked(document).valid
+    only(document)["shift"] = "general"
+    assert not checked(document).valid  # the ceiling is 1
+    document["population"]["measures"][0]["ceiling"] = None
+    found = checked(document)
+    assert found.verdict is Verdict.NOT_PROVED
+    assert "general shifting needs a finite ceiling" in found.reasons
+
+
+def test_infinite_terms_prove_nothing() -> None:
+    """Not even what is true of all distributions."""
+    document = loss()
+    only(document)["points"][0]["answers"][0]["proof"]["leaves"] = [tilted(level=0.6, lam=1.0)]
+    found = checked(document)
+    assert found.verdict is Verdict.NOT_PROVED
+    assert "a term is infinite" in found.reasons[0]
+
+
+def test_a_mean_of_nobody_is_not_attained() -> None:
+    document = difference()
+    only(document)["points"][0]["answers"][0]["witness"]["group_mass"] = [0.0, 1.0]
+    found = checked(document)
+    assert found.verdict is Verdict.NOT_PROVED
+    assert any("no mass where the means are taken" in reason for reason in found.reasons)
+
+
+def test_a_proof_without_pieces_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tree of pieces has one at least; if it had none the place that decides would not call it proved."""
+    monkeypatch.setattr(verdict, "excesses", lambda *_: [])
+    found = checked(loss())
+    assert found.verdict is Verdict.NOT_PROVED
+    assert "the proof has no pieces: it proves nothing" in found.reasons
+
+
+def test_terms_whose_kind_cannot_be_told_are_bounded_by_the_larger_one() -> None:
+    """Convex or concave, balls do not say: the term itself where it is finite, and its tangent."""
+    c, q, one = arb(0, 0.1), arb(0, 0.1), arb(1)
+    with pytest.raises(RefusedError, match="a tangent is taken"):
+        _term(arb(0), c, q, one, one)
+    with pytest.raises(RefusedError, match="an atom's term is infinite"):
+        _term(arb(0), arb(0.5), arb(0, 0.6), one, arb(0.5))
+    bound = _term(arb(0), arb(1), arb(0, 0.1), one, arb(0.5))
+    assert all(bound.upper() >= 1 / (1 + arb(q)) for q in (-0.0999, 0.0, 0.0999))
+
+
+def test_pieces_of_very_many_shares_are_not_checked() -> None:
+    proof = Proof("label", [0.0] * 5000, [None], [])
+    with pytest.raises(RefusedError, match="more than 4096 shares"):
+        list(pieces(proof, [fmpq(0)] * 5000))
+
+
+def test_only_rows_that_count_once_are_a_sample() -> None:
+    """Weights, moments, and rows of which some are missing say nothing of where rows came from."""
+    moments = {"kind": "mean", "mean": [[0.0, 0.0], [0.0, 0.0]]}
+    halves = [[[[loss, loss, weight / 2, 0.0] for loss in (0.0, 1.0)] for weight in (3.0, 2.0)] for _ in range(2)]
+    for change, reason in (
+        ({"weighted": True}, "rows without weights"),
+        ({"rows": None}, "the rows themselves"),
+        ({"rows": 11.0}, "do not add up to the number of rows"),
+        ({"knowledge": moments}, "the rows themselves"),
+        ({"knowledge": {"kind": "losses", "cells": halves, "rows": 3.0}}, "whole numbers of rows"),
+    ):
+        document = sampled()
+        assert checked(document).valid
+        measure = document["population"]["measures"][0]
+        (measure if "knowledge" in change else document["population"]).update(change)
+        found = checked(document)
+        assert found.verdict is Verdict.NOT_PROVED
+        assert any(reason in given for given in found.reasons), found.reasons
+
+
+def test_what_takes_the_place_of_a_sample_has_its_rows() -> None:
+    document = sampled()
+    only(document)["statements"][0]["sampling"]["weight"] = [[3.0, 2.0], [2.0, 3.0]]
+    found = checked(document)
+    assert found.verdict is Verdict.NOT_PROVED
+    assert "the cells of the surrogate do not have the population's numbers of rows" in found.reasons
+
+
+def _put(*path: Any, value: Any) -> Any:
+    """Return a change of one place of the only answer."""
+
+    def change(document: Document) -> None:
+        found: Any = only(document)["points"][0]["answers"][0]
+        for step in path[:-1]:
+            found = found[step]
+        found[path[-1]] = value
+
+    return change
+
+
+def _with_masses(document: Document) -> None:
+    only(document)["fair"] = False
+    _put("witness", "mass", value=[[0.3, 0.2], [0.3, 0.2]])(document)
+    _put("witness", "group_mass", value=[0.6, 0.4])(document)
+
+
+def _beyond_what_occurs(document: Document) -> None:
+    only(document)["shift"] = "general"
+    document["population"]["measures"][0]["knowledge"]["mean"] = [[0.0, 0.6], [0.1, 0.3]]
+    _put("witness", "reweighting", value=[[[0.5, 0.5]] * 2] * 2)(document)
+
+
+_F: Document = {
+    "zeta": [[1.0, 1.0], [1.0, 1.0]],
+    "base": None,
+    "offset": None,
+    "slope": None,
+    "omega": [0.0, 0.0],
+    "nu": None,
+}
+_F |= {"form": "F", "centre": [0.5, 0.5], "lam": 1.0, "group_mu": [], "label_mu": []}
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "an empty cell": (lambda d: d["population"]["weight"][0].__setitem__(0, 0.0), "nothing is assumed of its losses"),
+    "nothing of a cell": (_put("witness", "reweighting", 0, 1, value=[0.0]), "says nothing of cell (0, 1)"),
+    "a loss that P does not have": (_beyond_what_occurs, "a loss that does not occur in cell (0, 0)"),
+    "shares of other masses": (_with_masses, "group_mass does not belong to its masses"),
+    "a leaf for means": (_put("proof", "leaves", value=[_F]), "takes leaves with base and offset"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_for_one_reason(name: str) -> None:
+    change, why = REFUSED[name]
+    document = loss()
+    only(document)["empty_cells"] = "refuse"
+    assert checked(document).valid
+    change(document)
+    found = checked(document)
+    assert found.verdict is Verdict.NOT_PROVED
+    assert any(why in reason for reason in found.reasons), found.reasons

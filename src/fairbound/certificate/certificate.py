@@ -439,10 +439,11 @@ def combined(
 ) -> Certificate:
     """Return the certificate of a metric from those of its objectives; the worst of them leads.
 
-    Its bound is the worst of theirs, unless more follows from what is supporting.
+    Of equal bounds that leads whose worst case is worst. The bound of the whole is the worst of theirs, unless more
+    follows from what is supporting.
     """
     worst = min if parts[0].lower else max
-    first = worst(parts, key=lambda c: c.bound)
+    first = worst(parts, key=lambda c: (c.bound, c.attained))
     return replace(
         first,
         bound=first.bound if bound is None else bound,

@@ -121,7 +121,6 @@ def _checked_rows(population: Measured, question: Question) -> Losses:
     require(not population.weighted, "a confidence needs rows without weights")
     if population.rows is None or not isinstance(known, Losses):
         raise RefusedError("a confidence needs the rows themselves, not moments")
-    require((population.ceiling or 0) > 0, "a confidence needs a finite ceiling of the loss")
     bounded = question.support == "any" and question.empty_cells == "ceiling"
     require(bounded, "a confidence needs support 'any', and the ceiling for empty cells")
     for row, cells in zip(population.weight, known.cells, strict=True):

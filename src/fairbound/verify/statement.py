@@ -83,7 +83,6 @@ class Statement:
         widened = fmpq(0) if tolerance is None else min(fmpq(1), exact(tolerance) + LEEWAY)
         #: By how much base rates may differ: 1 if nothing is asked of them.
         self.tolerance = widened if question.fair else fmpq(1)
-        require(self.tolerance == 0 or not self.labels.limited, "limits on labels need equal base rates")
         self._within(rho, affinity)
         whole = total(arb(w) for row in population.weight for w in row)
         places = list(product(range(self.groups.size), every))
