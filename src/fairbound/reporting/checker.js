@@ -1262,9 +1262,9 @@ function check(bytes, options = {}) { // the verdict on a document, whatever it 
     Object.assign(result, { verdict: "the claim is proved", status: 0, questions: proved });
     result.checked = [
       "the text, the entries and how they fit together", "the digest of the statistics",
-      `the multipliers of ${counted.leaves} leaves at ${radii} radii, by weak duality, in exact numbers rounded outward`,
+      `the multipliers of ${counted.leaves} leaves at ${radii === 1 ? "1 radius" : `${radii} radii`}, by weak duality, in exact numbers rounded outward`,
       `${counted.witnesses} worst cases: limits, base rates, distance and value`, "that the metrics follow from their statements",
-      ...(read.gates.length ? [`${read.gates.length} gates say whether their bounds keep the thresholds`] : []),
+      ...(read.gates.length ? [`${read.gates.length === 1 ? "the gate says truly whether its bounds keep" : `${read.gates.length} gates say truly whether their bounds keep`} the thresholds`] : []),
       ...(questions.some((one) => one.statements[0].sampling !== null) ? ["the confidence region of the sample, computed anew from the counts"] : []),
     ];
   } catch (error) {
