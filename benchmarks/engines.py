@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from benchmarks.table import Table, note, seconds
 
 REPEAT = 3
 MEASURED = [("time", 8), ("memory", 8)]
+RATIOS = [("ratio", 6), ("CPU", 6)]
 BINS = 4096
 #: What is counted: our arguments; the peer counts by the same columns, and by 4,096 bins of the first of them.
 CASES: dict[str, dict[str, Any]] = {
@@ -44,7 +45,15 @@ def run(quick: bool) -> None:
         write(file, rows)
         table = Table(
             f"{rows:,} rows, counted by the engine that holds them",
-            [("columns", 18), ("engine", 15), *MEASURED, ("the engine's count", 18), ("memory", 8), ("ratio", 6)],
+            [
+                ("columns", 18),
+                ("engine", 15),
+                *MEASURED,
+                ("the engine's count", 18),
+                ("memory", 8),
+                ("ratio", 6),
+                ("CPU", 6),
+            ],
         )
         for engine, (needed, *_) in ENGINES.items():
             if importlib.util.find_spec(needed) is None:
@@ -61,8 +70,10 @@ def run(quick: bool) -> None:
                     seconds(theirs["time"]),
                     f"{theirs['memory']:.0f} MB",
                     f"{ours['time'] / theirs['time']:.2f}x",
+                    f"{ours['cpu'] / theirs['cpu']:.2f}x",
                 )
         note("ratio: our time / the engine's (here small is good); the least of several runs, after one on few rows")
+        note("CPU: the same of processor time, of the process and those that it started; not of PostgreSQL's server")
         note("engines count by group and label, and by predicted label or 4,096 bins: as many groups as ours")
         note("memory: peak of the process and of those that it started; PostgreSQL's server is not among them")
 
@@ -219,7 +230,7 @@ def _measure(place: str, engine: str, case: str, who: str) -> None:
     """Print time and peak memory of one run as JSON; called in a process of its own."""
     _, opened, count = ENGINES[engine]
     arguments = CASES[case]
-    value = None if "prediction" in arguments else arguments.get("loss", "probability")
+    value = None if "prediction" in arguments else arguments.get("losses", "probability")
     keys = [*CELLS, "predicted"] if value is None else CELLS
     frame = opened(place)
 
@@ -233,9 +244,10 @@ def _measure(place: str, engine: str, case: str, who: str) -> None:
 
     call = ours if who == "ours" else theirs
     call(frame.head(1000, npartitions=1, compute=False) if engine == "dask" else _few(frame))
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), _busy(os.getpid())
     call(frame)
-    print(json.dumps({"time": time.perf_counter() - start, "memory": _peak(os.getpid())}))
+    duration, work = time.perf_counter() - start, _busy(os.getpid()) - busy
+    print(json.dumps({"time": duration, "cpu": work, "memory": _peak(os.getpid())}))
 
 
 def _few(frame: Any) -> Any:
@@ -247,9 +259,22 @@ def _peak(process: int) -> float:
     """Return the peak memory in MB of a process and of those that it started and that still run, as Linux knows it."""
     status = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
     own = next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
-    tasks = Path(f"/proc/{process}/task").iterdir()
-    children = {child for task in tasks for child in (task / "children").read_text(encoding="ascii").split()}
-    return own / 1000 + sum(_peak(int(child)) for child in children)
+    return own / 1000 + sum(map(_peak, _children(process)))
+
+
+def _busy(process: int) -> float:
+    """Return the processor time of the same, in seconds."""
+    told = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    return sum(map(int, told[11:15])) / os.sysconf("SC_CLK_TCK") + sum(map(_busy, _children(process)))
+
+
+def _children(process: int) -> set[int]:
+    """Return the processes that one has started; a thread may end while it is asked."""
+    found = set()
+    for task in Path(f"/proc/{process}/task").iterdir():
+        with suppress(OSError):
+            found |= {*map(int, (task / "children").read_text(encoding="ascii").split())}
+    return found
 
 
 if __name__ == "__main__":

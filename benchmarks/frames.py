@@ -131,7 +131,7 @@ def _measure(file: str, engine: str, case: str, peer: str) -> None:
         return Population.from_frame(frame, label="income", group="sex", **arguments)
 
     def theirs(frame: Any) -> object:
-        value = arguments.get("loss", "probability")
+        value = arguments.get("losses", "probability")
         return _count(frame, engine, CELLS + peers[peer], value, arguments.get("weight"))
 
     call = theirs if peer else ours

@@ -16,7 +16,17 @@ PARTNERS = {
 
 #: A page whose examples take engines that few have all installed.
 ENGINES_PAGE = "large-data.md"
-ENGINES = ("daft", "dask.dataframe", "datafusion", "distributed", "ibis", "psycopg", "pyspark", "sqlframe")
+ENGINES = (
+    "daft",
+    "dask.dataframe",
+    "datafusion",
+    "distributed",
+    "ibis",
+    "psycopg",
+    "pyiceberg.catalog.sql",
+    "pyspark",
+    "sqlframe",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -27,6 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore"))  # its own
         if item.path.name == ENGINES_PAGE:
             item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.filterwarnings("ignore:Iceberg scan planning"))  # there is a faster way
             for kind in ("DeprecationWarning", "FutureWarning"):  # of the engines
                 item.add_marker(pytest.mark.filterwarnings(f"ignore::{kind}"))
 

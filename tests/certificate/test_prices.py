@@ -138,6 +138,18 @@ def test_what_is_known(made: Callable[[int, tuple[int, int]], Changed], shift: s
     assert_prices(made(3, (2, 2)), (2, 2), {"shift": shift, "metric": metric})
 
 
+@pytest.mark.parametrize("metric", ["loss", "group_loss_difference"])
+def test_strata(metric: str) -> None:
+    rng = np.random.default_rng(9)
+    groups, labels, strata = rng.integers(2, size=600), rng.integers(2, size=600), rng.integers(3, size=600)
+    loss = 0.05 + 0.2 * rng.random(600) * (1 + strata)
+
+    def changed(by: Floats) -> Population:
+        return Population.from_losses(loss + by[groups, labels], labels, sensitive_features=groups, strata=strata)
+
+    assert_prices(changed, (2, 2), {"shift": "stratified", "metric": metric})
+
+
 def test_observed_support() -> None:
     assert_prices(tables(4, (2, 2)), (2, 2), {"shift": "general", "support": "observed"})
 

@@ -104,7 +104,7 @@ OPTIONS = [
     (["--prediction", "yhat", "--probability", "p", "--rho", "0.3"], "not allowed with argument --prediction"),
     (["--prediction", "yhat", "--rho", "0.3", "--shiftt", "general"], "did you mean --shift"),
     (["--prediction", "yhat", "--rho", "0.3", "--conf", "0.9"], "did you mean --confidence?"),
-    (["--prediction", "yhat", "--rho", "0.3", "--shift", "sideways"], "--shift: 'sideways' is not known; use one of general, sensitive"),
+    (["--prediction", "yhat", "--rho", "0.3", "--shift", "sideways"], "--shift: 'sideways' is not known; use one of general, "),
     (["--prediction", "yhat", "--rho", "0.3", "extra"], "certify does not know 'extra'"),
     (["--prediction", "yhat", "--rho", "0.3", "--group", "sex"], "--group ['sex', 'sex'] names a column twice"),
     (["--prediction", "yhat", "--rho", "0.3", "--group", "income"], "column 'income' is named as label and as group"),

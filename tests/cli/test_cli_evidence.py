@@ -196,6 +196,15 @@ def test_a_metric_has_radii_a_group_and_a_label_of_its_own(file: str, capsys: py
     assert facts["gates"][2]["bound"] == firsts[2].bound
 
 
+def test_names_that_differ_in_spaces_can_be_told_apart(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = Path(file).read_text().splitlines()
+    spaced = [row.replace(",f,", ", f,") if place % 2 else row for place, row in enumerate(rows)]
+    Path(file).write_text("\n".join(spaced) + "\n")
+    said = lines(capsys, ["certify", file, *ASKED], 0)
+    assert said.count("' f'   no") == 2  # in the data, and in the worst case
+    assert said.count("\n  f      no") == 2
+
+
 def test_one_gate_has_a_line_too(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = lines(capsys, ["certify", file, *ASKED, "--fail-above", "0.9"], 0)
     assert "Gates\n  * passed: error rate has to be at most 0.9" in said
@@ -246,7 +255,7 @@ def test_not_enough_rows_to_tell(file: str, capsys: pytest.CaptureFixture[str]) 
         *(
             ('file = "rows.csv"\n' + told, why)
             for told, why in {
-                "fair = false": "there is no option 'fair'",  # what is false is refused like all else
+                "fair = false": "no option 'fair'; did you mean no-base-rate-constraint?",
                 "help = true": "help is said on the command line",
                 'format = "json"': "format is said on the command line",
                 "fail-above = 0.3": "fail-above is said in [metrics]",

@@ -25,6 +25,9 @@ def test_temperatures_keep_the_order() -> None:
 def test_the_study_is_run_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "improve", "tables", "--out", str(tmp_path)]) == 2
     assert "improve is a study with a page of its own; run it alone" in capsys.readouterr().err
+    pytest.importorskip("fairlearn")
+    assert main(["reproduce", "improve", "--model", "forest", "--out", str(tmp_path)]) == 2
+    assert "--model 'forest' is not known; use logistic, boosting" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fairbound import Evidence, Population, certify_all, report, verify
+from fairbound import Evidence, Population, certify, certify_all, report, verify
+from fairbound.certificate.certificate import combined
 from fairbound.reporting.question_view import QuestionView
 from fairbound.reporting.report_data import examine
 from fairbound.wording.names import short_name
@@ -136,6 +138,18 @@ def test_without_a_threshold_no_distance_is_shown_first_at_which_nothing_is_said
     (one,) = examine(found).questions
     assert [c.trivial for c in one.certificates] == [False, False, True, True, True]
     assert QuestionView(one, None).now["rho"] == "0.21"
+
+
+def test_of_groups_with_the_same_bound_the_one_that_attains_most_is_shown() -> None:
+    """Where bounds end at the ceiling they are equal, and the witness has to be that of the value that is shown."""
+    first, second = certify(population(), 0.6, metric="group_loss").comparisons
+    assert first.bound == second.bound == 1.0
+    less = replace(first, attained=0.5)
+    for parts in ((less, second), (second, less)):
+        found = combined(parts, "group_loss", None, None)
+        assert found.attained == second.attained
+        assert found.witness is second.witness
+        assert found.leading == str(population().groups[1])
 
 
 def test_the_worst_case_names_the_groups_that_it_is_about() -> None:

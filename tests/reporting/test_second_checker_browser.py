@@ -112,6 +112,18 @@ def test_a_proved_certificate_of_other_numbers_is_no_proof_of_the_page(show: Ope
     assert "other bounds" in page.locator("#refutation").inner_text()
 
 
+def test_what_is_left_to_the_first_checker_is_no_refusal(show: Opener, watch: Watch, curve: CertificateCurve) -> None:
+    document = honest("general, sphere, graded")
+    for statement in document["questions"][0]["statements"]:
+        statement["sampling"]["region"] = "prequential"
+    page = show(attached(report(curve), json.dumps(document)))
+    page.click("#check-here")
+    assert verdict(page) == "not proved"
+    assert "left to fairbound verify" in page.locator("#check-results").inner_text()
+    assert not page.locator("#refutation").count()
+    assert calm(watch), vars(watch)
+
+
 def test_other_certificates_can_be_dropped(show: Opener, watch: Watch, curve: CertificateCurve, tmp_path: Path) -> None:
     forged = honest("general, moments")
     better(forged, 0.01)

@@ -375,11 +375,13 @@ def test_pieces_of_very_many_shares_are_not_checked() -> None:
 def test_only_rows_that_count_once_are_a_sample() -> None:
     """Weights, moments, and rows of which some are missing say nothing of where rows came from."""
     moments = {"kind": "mean", "mean": [[0.0, 0.0], [0.0, 0.0]]}
+    halves = [[[[loss, loss, weight / 2, 0.0] for loss in (0.0, 1.0)] for weight in (3.0, 2.0)] for _ in range(2)]
     for change, reason in (
         ({"weighted": True}, "rows without weights"),
         ({"rows": None}, "the rows themselves"),
         ({"rows": 11.0}, "do not add up to the number of rows"),
         ({"knowledge": moments}, "the rows themselves"),
+        ({"knowledge": {"kind": "losses", "cells": halves, "rows": 3.0}}, "whole numbers of rows"),
     ):
         document = sampled()
         assert checked(document).valid
@@ -388,3 +390,66 @@ def test_only_rows_that_count_once_are_a_sample() -> None:
         found = checked(document)
         assert found.verdict is Verdict.NOT_PROVED
         assert any(reason in given for given in found.reasons), found.reasons
+
+
+def test_what_takes_the_place_of_a_sample_has_its_rows() -> None:
+    document = sampled()
+    only(document)["statements"][0]["sampling"]["weight"] = [[3.0, 2.0], [2.0, 3.0]]
+    found = checked(document)
+    assert found.verdict is Verdict.NOT_PROVED
+    assert "the cells of the surrogate do not have the population's numbers of rows" in found.reasons
+
+
+def _put(*path: Any, value: Any) -> Any:
+    """Return a change of one place of the only answer."""
+
+    def change(document: Document) -> None:
+        found: Any = only(document)["points"][0]["answers"][0]
+        for step in path[:-1]:
+            found = found[step]
+        found[path[-1]] = value
+
+    return change
+
+
+def _with_masses(document: Document) -> None:
+    only(document)["fair"] = False
+    _put("witness", "mass", value=[[0.3, 0.2], [0.3, 0.2]])(document)
+    _put("witness", "group_mass", value=[0.6, 0.4])(document)
+
+
+def _beyond_what_occurs(document: Document) -> None:
+    only(document)["shift"] = "general"
+    document["population"]["measures"][0]["knowledge"]["mean"] = [[0.0, 0.6], [0.1, 0.3]]
+    _put("witness", "reweighting", value=[[[0.5, 0.5]] * 2] * 2)(document)
+
+
+_F: Document = {
+    "zeta": [[1.0, 1.0], [1.0, 1.0]],
+    "base": None,
+    "offset": None,
+    "slope": None,
+    "omega": [0.0, 0.0],
+    "nu": None,
+}
+_F |= {"form": "F", "centre": [0.5, 0.5], "lam": 1.0, "group_mu": [], "label_mu": []}
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "an empty cell": (lambda d: d["population"]["weight"][0].__setitem__(0, 0.0), "nothing is assumed of its losses"),
+    "nothing of a cell": (_put("witness", "reweighting", 0, 1, value=[0.0]), "says nothing of cell (0, 1)"),
+    "a loss that P does not have": (_beyond_what_occurs, "a loss that does not occur in cell (0, 0)"),
+    "shares of other masses": (_with_masses, "group_mass does not belong to its masses"),
+    "a leaf for means": (_put("proof", "leaves", value=[_F]), "takes leaves with base and offset"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_for_one_reason(name: str) -> None:
+    change, why = REFUSED[name]
+    document = loss()
+    only(document)["empty_cells"] = "refuse"
+    assert checked(document).valid
+    change(document)
+    found = checked(document)
+    assert found.verdict is Verdict.NOT_PROVED
+    assert any(why in reason for reason in found.reasons), found.reasons

@@ -17,7 +17,7 @@ from flint import arb, ctx, fmpz
 from fairbound import Verdict, verify
 from tests import hostile
 from tests.forging import QUESTIONS, _aims, better, honest, mended, mutate, places, text
-from tests.second_checker import CHECKER, LOOKS, WORK, disagreements, node, second_opinions
+from tests.second_checker import BETS, CHECKER, LOOKS, WORK, disagreements, node, second_opinions
 from tests.verify import test_questions as several
 from tests.verify.test_forgeries import MOVED, TRICKS
 
@@ -437,8 +437,20 @@ def test_edges() -> None:
     assert verdicts == set(Verdict)
 
 
+def test_bets_are_left_to_the_first_checker() -> None:
+    """If all else holds it says so; what fails elsewhere is refused."""
+    document = honest("general, sphere, graded")
+    for statement in document["questions"][0]["statements"]:
+        statement["sampling"]["region"] = "prequential"
+    forged = copy.deepcopy(document)
+    better(forged, 0.01)
+    left, refused = second_opinions([json.dumps(document), json.dumps(forged)])
+    assert (left["status"], left.get("beyond"), BETS in left["reason"]) == (1, True, True)
+    assert (refused["status"], refused.get("beyond"), BETS in refused["reason"]) == (1, None, False)
+
+
 def test_what_is_left_undone_is_said() -> None:
-    """The look of names is for people: it is all that the second checker leaves to the first, and it says so."""
+    """The look of names is for people: the second checker leaves it to the first, and says so."""
     forged = honest("general, graded")
     forged["population"]["measures"][0]["loss"] = "Zero-One"
     written = json.dumps(mended(forged))

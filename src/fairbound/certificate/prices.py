@@ -500,7 +500,7 @@ class _Found:
             said.append("Under this distance prices jump: what is given lies between those of a rise and of a fall.")
         if c.lower:
             said.append("The bound is one from below: it is better if it rises.")
-        if c.shift == "sensitive" and not c.lower:
+        if c.shift != "general" and not c.lower:
             said.append(
                 "The bound is convex in the cells' means: for large changes it rises by more, and falls by less."
             )

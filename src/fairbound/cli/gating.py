@@ -12,6 +12,7 @@ from typing import Any
 from fairbound.cli.options import FORMATS, add_format, radii, whole
 from fairbound.cli.output import ProblemError, unreadable
 from fairbound.cli.wanted import ABOVE, BELOW, Wanted, check_side, checked_name
+from fairbound.cli.words import QUESTION
 from fairbound.errors import suggestion
 
 #: The file that is read if none is named.
@@ -135,7 +136,11 @@ def _written(config: Path, key: str, value: object, known: dict[str, argparse.Ac
         message = f"{config}: {key} is said {ELSEWHERE[name]}; leave it out here"
         raise ProblemError(message)
     if name not in known:
-        message = f"{config}: there is no option {key!r}; {suggestion(name, (METRICS, FILE, *known))}"
+        cure = suggestion(name, (METRICS, FILE, *known))
+        meant = [option[2:] for word, option in QUESTION.items() if word.partition("=")[0] == key]  # as in Python
+        if meant and not cure.startswith("did"):
+            cure = f"did you mean {meant[0]}?"
+        message = f"{config}: there is no option {key!r}; {cure}"
         raise ProblemError(message)
     action = known[name]
     if action.nargs == 0:  # a switch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -54,8 +54,7 @@ class Columns:
 
     def losses_of(self, named: Mapping[Hashable, Floats], labels: Categories) -> Floats:
         """Return the losses of rows from the probabilities of their labels, by blocks that stay in the cache."""
-        measure = self.row_losses
-        assert measure is not None  # noqa: S101 (there are probabilities)
+        measure = cast("RowLosses", self.row_losses)  # there are probabilities
         size = len(labels.codes)
         step = BLOCK if self.built_in else max(size, 1)  # a loss of the user's own may look at all rows at once
         blocks = [slice(start, start + step) for start in range(0, size, step)]

@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = _chosen("--dataset", named, DATASETS) if named or not (study or arguments.quick) else SHIPPED
     settings = Settings(
         wanted,
-        model=arguments.model or ("logistic" if study or arguments.quick else "network"),
+        model=arguments.model or ("" if study else "logistic" if arguments.quick else "network"),
         seed=arguments.seed,
         quick=arguments.quick,
         folder=None if arguments.data_folder is None else Path(arguments.data_folder),
@@ -86,8 +86,10 @@ def run(arguments: argparse.Namespace) -> int:
     if study:
         _need("sklearn", "the study improve needs", name="scikit-learn")
         _need("fairlearn", "the study improve needs")
-        from fairbound.experiments.improving import improving  # noqa: PLC0415 (it stands on scikit-learn)
+        from fairbound.experiments.improving import MODELS, improving  # noqa: PLC0415 (it stands on scikit-learn)
 
+        if arguments.model:
+            _chosen("--model", [arguments.model], tuple(MODELS))
         results = improving(bench)
     else:
         results = reproduce(bench, experiments, skip_missing=not named)

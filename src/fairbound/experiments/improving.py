@@ -76,7 +76,8 @@ def improving(bench: Bench) -> Results:
     """Run the study and write its page."""
     names = bench.settings.datasets
     splits = 2 if bench.settings.quick else SPLITS
-    models = ("logistic",) if bench.settings.quick else tuple(MODELS)
+    named = bench.settings.model
+    models = (named,) if named in MODELS else ("logistic",) if bench.settings.quick else tuple(MODELS)
     bench.progress.expect(len(names) * (len(models) + 1))
     found: dict[tuple[str, str], Table] = {}
     cooled: dict[str, Table] = {}
@@ -91,22 +92,25 @@ def improving(bench: Bench) -> Results:
     for ending, content in _picture(found).items():
         bench.store.write(f"figures/improve.{ending}", content)
     overview = _overview(found, figure, splits)
-    results = Results("Improving a model: a study", _made(bench, splits), (overview, *sections, _temperatures(cooled)))
+    results = Results(
+        "Improving a model: a study", _made(bench, splits, models), (overview, *sections, _temperatures(cooled))
+    )
     bench.store.write("index.html", write_html(results, sorted((bench.store.folder / "data").glob("*.csv"))))
     bench.store.write("results.md", write_markdown(results))
     return results
 
 
-def _made(bench: Bench, splits: int) -> tuple[str, ...]:
+def _made(bench: Bench, splits: int, models: tuple[str, ...]) -> tuple[str, ...]:
+    only = f" --model {models[0]}" if len(models) < len(MODELS) else ""
     return (
-        f"Made by `fairbound reproduce improve` of fairbound {__version__}: seeds {bench.settings.seed} to "
+        f"Made by `fairbound reproduce improve{only}` of fairbound {__version__}: seeds {bench.settings.seed} to "
         f"{bench.settings.seed + splits - 1} for the splits.",
     )
 
 
 def _stored(bench: Bench, name: str, splits: int, compute: Callable[[], Mapping[str, Table]]) -> Table:
     with bench.progress.task(name):
-        settings = bench.stamp | {"splits": splits, "study": 1}
+        settings = {"version": __version__, "seed": bench.settings.seed, "splits": splits}
         return bench.store.tables(name, settings, compute)["values"]
 
 
@@ -378,7 +382,7 @@ def _picture(found: Mapping[tuple[str, str], Table]) -> dict[str, bytes]:
     marks = {"plain": "s", "aware": "D", "prices": "^", "balanced": "v", "odds": "P", "gradient": "X"}
     with rc_context({"font.size": 8, "svg.hashsalt": "improve"}):
         columns = len({model for _, model in found})
-        canvas = Canvas(figsize=(4.2 * columns, 2.7 * (len(found) // columns) + 0.7), layout="constrained")
+        canvas = Canvas(figsize=(max(5.2, 4.2 * columns), 2.7 * (len(found) // columns) + 1.0), layout="constrained")
         grid = canvas.subplots(len(found) // columns, columns, squeeze=False)
         for axes, ((name, model), table) in zip(grid.ravel(), found.items(), strict=True):
             means = {
@@ -395,7 +399,7 @@ def _picture(found: Mapping[tuple[str, str], Table]) -> dict[str, bytes]:
             axes.grid(color="#e3e6ea", linewidth=0.5)
             axes.set_axisbelow(True)
         handles, labels = grid[0, 0].get_legend_handles_labels()
-        canvas.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+        canvas.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
         files = {}
         for ending, about in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
             packed = io.BytesIO()

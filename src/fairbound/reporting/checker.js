@@ -1204,7 +1204,8 @@ function questionProved(read, options, notes, counted) {
   const sources = sourcesOf(read), numbered = (i, prove) => (read.statements.length > 1 ? located(`statement ${i}`, prove) : prove());
   const places = read.statements.map((one, i) => numbered(i, () => {
     const place = setting(read, one);
-    if (one.sampling !== null) samplingProved(read, place, one.confidence).forEach((note) => notes.add(note));
+    if (one.sampling !== null && one.sampling.region === "prequential") counted.beyond = true;
+    else if (one.sampling !== null) samplingProved(read, place, one.confidence).forEach((note) => notes.add(note));
     return place;
   }));
   const points = metricProved(read, sources, read.points.filter((point) => point.claim !== null).map((point) => {
@@ -1233,7 +1234,7 @@ const LEFT = [
 function check(bytes, options = {}) { // the verdict on a document, whatever it is
   memory.clear();
   Object.assign(effort, { spent: 0, most: options.patient ? 3e8 : 5e6 });
-  const notes = new Set(), counted = { radii: 0, leaves: 0, witnesses: 0 };
+  const notes = new Set(), counted = { radii: 0, leaves: 0, witnesses: 0, beyond: false };
   const result = {
     verdict: "not a certificate", status: 2, reason: null, digest: null, sha256: bytes.length > MOST_BYTES ? null : hex(sha256(bytes)), about: null, questions: [], checked: [], left: LEFT,
   };
@@ -1254,12 +1255,16 @@ function check(bytes, options = {}) { // the verdict on a document, whatever it 
       need(errors.atMost(ONE.minus(read.confidence)), "the questions together may be wrong too often");
     }
     for (const gate of read.gates) proved[gate.question].gate = gateOf(questions[gate.question], proved[gate.question].points, gate);
+    if (counted.beyond) {
+      result.beyond = true;
+      throw new Unproved("bets on the rows of a sample (the region prequential) are left to fairbound verify; all else holds");
+    }
     Object.assign(result, { verdict: "the claim is proved", status: 0, questions: proved });
     result.checked = [
       "the text, the entries and how they fit together", "the digest of the statistics",
-      `the multipliers of ${counted.leaves} leaves at ${radii} radii, by weak duality, in exact numbers rounded outward`,
+      `the multipliers of ${counted.leaves} leaves at ${radii === 1 ? "1 radius" : `${radii} radii`}, by weak duality, in exact numbers rounded outward`,
       `${counted.witnesses} worst cases: limits, base rates, distance and value`, "that the metrics follow from their statements",
-      ...(read.gates.length ? [`${read.gates.length} gates say whether their bounds keep the thresholds`] : []),
+      ...(read.gates.length ? [`${read.gates.length === 1 ? "the gate says truly whether its bounds keep" : `${read.gates.length} gates say truly whether their bounds keep`} the thresholds`] : []),
       ...(questions.some((one) => one.statements[0].sampling !== null) ? ["the confidence region of the sample, computed anew from the counts"] : []),
     ];
   } catch (error) {

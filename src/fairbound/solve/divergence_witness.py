@@ -184,7 +184,7 @@ class Attaining:
         """Measure a distribution anew from its shares and conditional distributions."""
         problem, ground = self.problem, self.ground
         plain = keep_inside(ground, np.ones_like(mass))
-        some = mass > 0
+        some = (mass > 0) & (atoms.sum(axis=2) + unseen > 0)  # a mass below all roundings may have got none
         safe = np.where(some, mass, 1.0)
         conditional = np.where(some[..., None], atoms / safe[..., None], plain[0])
         outside = np.where(some, unseen / safe, plain[1])

@@ -92,6 +92,11 @@ class Solver:
         return self.surrogate is not None
 
     @property
+    def allowing(self) -> bool:
+        """Whether what takes P's place allows for sampling error by itself."""
+        return self.surrogate is not None and self.surrogate.least is None
+
+    @property
     def lower(self) -> bool:
         """Losses are bounded from above."""
         return False
@@ -145,7 +150,7 @@ class Solver:
 
     def answers(self, rhos: Floats) -> list[Answer]:
         """Solve for feasible radii."""
-        rhos = self.radii(rhos)
+        asked, rhos = rhos, self.radii(rhos)
         if self.question.divergence is not HELLINGER:
             return [found for (found,) in answers_together([self], rhos)]
         if self.question.objective is not None:
@@ -153,6 +158,9 @@ class Solver:
         problem, rates = self.problem, allowed_rates(self.problem, self.question.condition)
         found = loss_answers(problem, rates, self.nearest, rhos, self._axis, self.question.tol, self.budget)
         top = float(problem.ceiling.max())
+        least = self.surrogate.least if self.surrogate is not None else None
+        if least is not None:  # what bets on the rows say of P; the proof and the worst case are about the rows
+            found = [replace(a, bound=max(a.bound, least(float(rho)))) for a, rho in zip(found, asked, strict=True)]
         return [replace(a, bound=min(a.bound, top)) for a in found]
 
     def attained(self, answer: Answer) -> float:

@@ -85,6 +85,12 @@ class Cells(Protocol):
         """The label whose selections are counted."""
 
 
+def _seen(value: Hashable) -> str:
+    """Return a name as tables show it: with marks around it where spaces at its ends would not be seen."""
+    text = name(value)
+    return text if text == text.strip() else repr(text)
+
+
 def cell_rows(population: Cells) -> Rows:
     """Return head and rows of the table of cells."""
     whole = bool(np.all(population.weight == np.round(population.weight)))
@@ -96,8 +102,8 @@ def cell_rows(population: Cells) -> Rows:
             weight = population.weight[s, y]
             rows.append(
                 [
-                    name(group),
-                    name(label),
+                    _seen(group),
+                    _seen(label),
                     *([f"{weight:.0f}"] if counted else []),
                     f"{mass[s, y]:.4f}",
                     f"{base_rates[s, y]:.4f}",
@@ -115,5 +121,5 @@ def change_rows(population: Cells, shares: Floats) -> Rows:
     for s, group in enumerate(population.groups):
         for y, label in enumerate(population.labels):
             before, after = mass[s, y], shares[s, y]
-            rows.append([name(group), name(label), f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}"])
+            rows.append([_seen(group), _seen(label), f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}"])
     return ["group", "label", "share in data", "share in worst case", "change"], rows

@@ -60,7 +60,7 @@
   const show = (part, result, whose) => {
     const proved = result.status === 0;
     part.replaceChildren(make("p", whose, { class: "muted" }));
-    part.append(make("p", `${proved ? "\u2713" : "\u2717"} ${result.verdict}`, { class: `verdict ${proved ? "proved" : "refused"}` }));
+    part.append(make("p", `${proved ? "\u2713" : result.beyond ? "\u2013" : "\u2717"} ${result.verdict}`, { class: `verdict ${proved ? "proved" : "refused"}` }));
     if (result.reason !== null) part.append(make("p", `It says: ${result.reason}.`));
     if (result.about !== null) part.append(make("p", `About the data: ${result.about}.`));
     if (proved) {
@@ -106,7 +106,7 @@
         const more = make("button", "Take some minutes", { type: "button" });
         more.addEventListener("click", () => check(bytes, whose, own, true));
         part.append(more);
-      } else if (own && result.unfinished) return;
+      } else if (own && (result.unfinished || result.beyond)) return; // neither proved nor refused
       else if (own && result.status !== 0) refute(result.reason);
       else if (own && shownElsewhere(result)) refute("the page shows other bounds than the certificate claims");
       else if (own && !root.classList.contains("confirmed")) {

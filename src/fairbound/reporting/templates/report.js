@@ -27,7 +27,7 @@
 
     const choose = (index) => {
       const radius = radii[index];
-      for (const name of ["rho", "bound", "attained", "grows", "gap", "exact", "found"]) {
+      for (const name of ["rho", "bound", "attained", "grows", "gap", "exact", "found", "leads"]) {
         own(`[data-show="${name}"]`).forEach((place) => { place.textContent = radius[name]; });
       }
       if (slider) {
