@@ -37,6 +37,7 @@ PUBLIC = [
     "Outcome",
     "Population",
     "Predicted",
+    "Prequential",
     "Prices",
     "Provenance",
     "Region",

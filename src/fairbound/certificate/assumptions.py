@@ -16,7 +16,7 @@ from fairbound.problem.limits import Limits, limit_sentences
 from fairbound.problem.metrics import metric_sentence, objective_sentence
 from fairbound.problem.objective import Objective
 from fairbound.sampling.region import Surrogate, small_cells
-from fairbound.wording.confidence import draw_sentence
+from fairbound.wording.confidence import ONE_RADIUS, draw_sentence, reached_in
 from fairbound.wording.digits import exactly
 from fairbound.wording.vocabulary import wording
 
@@ -38,6 +38,8 @@ class _Asked(Protocol):
     def objective(self) -> Objective | None: ...
     @property
     def confidence(self) -> float | None: ...
+    @property
+    def region(self) -> str | None: ...
     @property
     def surrogate(self) -> Surrogate | None: ...
     @property
@@ -131,12 +133,13 @@ def _sampling(asked: _Asked) -> tuple[str, ...]:
             "sampling error. Rows should be held out from training.",
         )
     population, objective = asked.population, asked.objective
+    other = "larger" if objective is not None and objective.ratio else "smaller"
+    other = "larger or smaller" if asked.region == ONE_RADIUS else other
     return (
-        draw_sentence(population.rows, asked.confidence or 0.0),
+        draw_sentence(population.rows, asked.confidence or 0.0, region=asked.region),
         "P's groups and labels are those named here.",
         *asked.surrogate.sentences,
         f"The attained {wording(population).one if objective is None else 'value'} belongs to a "
-        "distribution in the larger ball that allows for sampling error; the worst case around P itself may be "
-        f"{'larger' if objective is not None and objective.ratio else 'smaller'}.",
+        f"distribution {reached_in(asked.region)}; the worst case around P itself may be {other}.",
         *(f"Few rows in a cell: {text}." for text in small_cells(population)),
     )

@@ -77,7 +77,7 @@ class ProvedCurve:
                 continue
             rho, answer = point.rho, point.answers[number]
             statement = whole.at(rho, None if surrogate is None else surrogate.least_affinity(rho))
-            if _indirect(question, about, answer):
+            if _indirect(question, about, answer) or (surrogate is not None and surrogate.rejects is not None):
                 found.append(_Line(rho, answer.bound, statement.radius, [], None))
                 continue
             lines = _lines(statement, answer)

@@ -48,7 +48,7 @@ from fairbound.verify.reading import read_document
 from fairbound.verify.strict import MalformedError
 from fairbound.version import __version__
 from fairbound.wording.amounts import Amounts
-from fairbound.wording.confidence import with_probability
+from fairbound.wording.confidence import ONE_RADIUS, reached_in, with_probability
 from fairbound.wording.digits import Digits, radius_down
 from fairbound.wording.names import name, read_name, short_name, write_name
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
@@ -63,6 +63,10 @@ class Status(Enum):
     """How a certificate ended; the text names the cause and, where there is one, the cure."""
 
     TIGHT = "the bound is within the tolerance of a loss that is attained"
+    SAMPLED = (
+        "the bound is the least that bets on the rows reject; what it exceeds the worst case around the rows by is the "
+        "price of knowing P through a sample, which more rows lower"
+    )
     TRIVIAL = (
         "the bound says nothing: the ball is so large that a group can be emptied, or its rows replaced; choose a "
         "smaller rho, or limit the shares with group_skew or min_group_mass"
@@ -259,6 +263,8 @@ class Certificate:
     @property
     def status(self) -> Status:
         """Whether the gap asked for was reached, and anything is said at all."""
+        if self.region == ONE_RADIUS and not self.trivial:
+            return Status.SAMPLED
         if self.gap > self.tol:  # also a trivial bound: a better one may be true, and the ball need not be large
             return Status.LOOSE
         return Status.TRIVIAL if self.trivial else Status.TIGHT
@@ -411,10 +417,10 @@ class Certificate:
             where = f"In {within} the data ({self.shift} shifting); {found}"
         else:
             sure = capitalised(with_probability(self.confidence, self.population.rows))
+            milder = "another" if self.region == ONE_RADIUS else "milder"
             where = (
                 f"{sure}, in {within} the distribution that they were drawn from ({self.shift} shifting). "
-                f"A distribution in the larger ball that allows for sampling error has {attained}; the worst case may "
-                "be milder."
+                f"A distribution {reached_in(self.region)} has {attained}; the worst case may be {milder}."
             )
         return "".join(
             [

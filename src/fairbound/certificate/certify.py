@@ -17,7 +17,7 @@ from fairbound.data.population import Population
 from fairbound.errors import InfeasibleError, InputError, ThresholdError, argument, either, given
 from fairbound.problem.asked import Asked, asks
 from fairbound.problem.divergences import HELLINGER
-from fairbound.problem.validate import listed, read_radii
+from fairbound.problem.validate import listed, read_radii, refuse_one_radius
 from fairbound.solve.measured import MeasuredShift
 from fairbound.solve.solver import Solver
 
@@ -83,7 +83,7 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
         unknown P: the bound then holds with at least that probability over the draw, for all radii at once.
     region
         How the sample speaks of P: "auto", "sphere", "hoeffding", or a region such as ``Sphere(intervals=4)``. Only
-        used with ``confidence``.
+        used with ``confidence``. "prequential" holds at one radius that is fixed in advance, and is tighter there.
     tol
         The gap between bound and attained value to aim at.
     budget
@@ -116,6 +116,8 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
     Certificate(bound=0.241830, attained=0.241830, rho=0.1, shift='general', divergence='total_variation', status=TIGHT)
     """
     if isinstance(rho, MeasuredShift):
+        if asked.get("confidence") is not None:
+            refuse_one_radius(asked.get("region", "auto"), "a measured one follows from rows")
         named = {"divergence": asked.get("divergence", "hellinger"), "shift": asked.get("shift", "general")}
         population = _noted(population, rho.told(**named))
         rho = rho.radius(**named)
@@ -129,7 +131,7 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
         limited = " within the limits" if question.limited else ""
         reason = (
             f"the nearest distribution{question.condition.phrase}{limited} is at {question.divergence.words}"
-            if not question.sampled
+            if not question.allowing
             else f"allowing for sampling error, no distribution{question.condition.phrase}{limited} is nearer than"
         )
         message = f"{given('rho', rho)} is too small: {reason} {distance!r}; use a {argument('rho')} of at least that"
@@ -159,7 +161,10 @@ def certify_curve(
     >>> certify_curve(population, [0.05, 0.1, 0.2]).bound.round(4)
     array([   nan, 0.2093, 0.3702])
     """
-    question = ask(certify_curve, population, asked, len(STEPS) if rhos is None else len(listed(rhos)))
+    count = len(STEPS) if rhos is None else len(listed(rhos))
+    if asked.get("confidence") is not None:
+        refuse_one_radius(asked.get("region", "auto"), "curves, and gates, tell of others too")
+    question = ask(certify_curve, population, asked, count)
     radii = _usual(question) if rhos is None else read_radii(rhos, question.divergence)
     feasible = np.flatnonzero(radii >= question.distance)
     found: list[Certificate | None] = [None] * len(radii)
@@ -199,6 +204,8 @@ def largest_certified_rho(population: Population, threshold: float, **asked: Unp
     >>> round(largest_certified_rho(population, 0.370206), 4)
     0.2
     """
+    if asked.get("confidence") is not None:
+        refuse_one_radius(asked.get("region", "auto"), "the largest one would be chosen by the rows")
     question = ask(largest_certified_rho, population, asked)
     target = number("threshold", threshold, 0.0, np.inf, "it is a loss")
     if target <= question.extreme if question.lower else target >= question.extreme:

@@ -20,7 +20,7 @@ from fairbound.data.native_frame import native_frame
 from fairbound.errors import InfeasibleError
 from fairbound.verify.document import Question
 from fairbound.verify.reading import read_document
-from fairbound.wording.confidence import nearest_sentence, with_probability
+from fairbound.wording.confidence import ONE_RADIUS, nearest_sentence, reached_in, with_probability
 from fairbound.wording.digits import Digits, gap_up, radius_down
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
 
@@ -225,12 +225,13 @@ class CertificateCurve:
             return [f"At a rho below {self.distance:.6f} there is nothing to certify."]
         rows, having = first.population.rows, first.condition.phrase
         near, measured = (self.distance, first.confidence, rows), first.distance_words
-        said = [nearest_sentence(*near, having=having, limited=first.limited, measured=measured)]
+        said = [nearest_sentence(*near, having=having, limited=first.limited, measured=measured, region=first.region)]
         if first.confidence is not None:
-            said.append(
-                f"All bounds hold together {with_probability(first.confidence, rows)}; what is attained belongs to the "
-                "larger balls that allow for sampling error."
-            )
+            sure = with_probability(first.confidence, rows)
+            own = f"The bound holds {sure}, at this rho; what is attained is {reached_in(first.region)}."
+            together = f"All bounds hold together {sure}; what is attained belongs to the larger balls that allow for "
+            together += "sampling error."
+            said.append(own if first.region == ONE_RADIUS else together)
         return said
 
 

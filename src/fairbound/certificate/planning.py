@@ -19,6 +19,7 @@ from fairbound.data.losses import ZERO_ONE
 from fairbound.data.population import Population
 from fairbound.errors import DataWarning, InputError, SmallCellWarning, argument, given
 from fairbound.problem.asked import Planned, asks, completed
+from fairbound.problem.validate import check_prequential
 from fairbound.sampling.region import find_region, read_confidence
 
 #: More rows than this are not planned for; and not where the rows at hand are repeated, which takes time.
@@ -132,7 +133,12 @@ def expected_excess(population: Population, rho: float, rows: int, **asked: Unpa
     count = number("rows", rows, 1.0, MOST_ROWS, "it is a number of rows")
     surrogate = chosen.planned(population, count, level, options["shift"])
     radius = float(surrogate.radius(np.array([known.rho]))[0])
-    return certify(surrogate.population, radius, **options | {"empty_cells": "ceiling"}).bound - known.bound
+    bound = certify(surrogate.population, radius, **options | {"empty_cells": "ceiling"}).bound
+    if surrogate.least is not None:
+        plain = options["shift"] == "general" and options["fair"] and not options["base_rate_tolerance"]
+        check_prequential(plain=plain and options["group_skew"] is None and options["label_skew"] is None)
+        bound = max(bound, surrogate.least(known.rho))
+    return bound - known.bound
 
 
 @asks(Planned, confidence=0.95)

@@ -67,6 +67,11 @@ class MetricStatements:
         return self.confidence is not None
 
     @property
+    def allowing(self) -> bool:
+        """Whether what takes P's place allows for sampling error by itself."""
+        return self.sampled
+
+    @property
     def distance(self) -> float:
         """The smallest radius at which there is something to certify."""
         return max(part.distance for part in self.parts)

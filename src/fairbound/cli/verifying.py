@@ -12,6 +12,7 @@ from fairbound.cli.output import ProblemError, read_file, say, say_text
 from fairbound.errors import InputError
 from fairbound.verify.reading import read_document
 from fairbound.verify.verdict import Verdict, Verification, verify
+from fairbound.wording.confidence import ONE_RADIUS, reached_in
 from fairbound.wording.names import read_name, short_name
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ def _numbers(text: bytes, result: Verification) -> list[str]:
             lines.append(f"  the proof{of} gives the bound {one.checked_bound!r}")
         if one.witness_value is not None:
             sampled = any(what.startswith("the confidence region") for what in one.checks)
-            where = ", in the larger ball that allows for sampling error," if sampled else ""
+            own = any(what.startswith(f"the confidence region {ONE_RADIUS!r}") for what in one.checks)
+            where = f", {reached_in(ONE_RADIUS if own else None)}," if sampled else ""
             lines.append(f"  the worst-case distribution{of}{where} attains {one.witness_value!r}")
     return lines
 

@@ -11,6 +11,7 @@ from fairbound.errors import InputError, argument, given
 from fairbound.problem.asked import Asked, asks
 from fairbound.problem.metrics import METRICS
 from fairbound.reporting.terminal import worst_case_title
+from fairbound.wording.confidence import reached_in
 from fairbound.wording.digits import Digits, radius_down
 from fairbound.wording.overview import change_rows
 from fairbound.wording.table import text_table
@@ -96,7 +97,7 @@ def failure(gate: Gate) -> str:
     beyond = worst.attained >= gate.threshold if worst.lower else worst.attained <= gate.threshold
     hint = "; no distribution was found that breaks it: a larger budget may help" if beyond else ""
     if worst.confidence is not None:
-        hint = "; in the larger ball that allows for sampling error"
+        hint = f"; {reached_in(worst.region)}"
     header, cells = change_rows(worst.population, worst.witness.mass)
     cells.sort(key=lambda cell: -float(cell[-1]))
     left = len(cells) - MOST_CELLS

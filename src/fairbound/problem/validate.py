@@ -18,7 +18,7 @@ from fairbound.problem.limits import NO_LIMIT, Ranges, Rows, read_limits
 from fairbound.problem.objective import Objective
 from fairbound.problem.question import Question
 from fairbound.problem.unsupported import CURE, refuse_metric
-from fairbound.sampling.region import Region, check_sample, find_region, read_confidence
+from fairbound.sampling.region import Prequential, Region, check_sample, find_region, read_confidence
 
 
 def _choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
@@ -111,6 +111,9 @@ def validate(
             raise InputError(message)
         confidence = read_confidence(confidence)
         check_sample(population, support)
+        if isinstance(chosen, Prequential):
+            plain = shift == "general" and condition.equal and objective is None and metric == "loss"
+            check_prequential(plain=plain and group_skew is None and label_skew is None and not any(limits))
         empty_cells = "ceiling"
     return Question(
         population,
@@ -197,6 +200,26 @@ def refuse_confidence(divergence: Divergence, confidence: object) -> None:
             f"{given('confidence', confidence)} does not go with {given('divergence', divergence.name)}: what is known "
             "of finite samples rests on the angle metric of the Hellinger distance; leave "
             f"{argument('confidence')} out, or {CURE}"
+        )
+        raise InputError(message)
+
+
+def check_prequential(*, plain: bool) -> None:
+    """Refuse what bets on rows are not there for."""
+    if not plain:
+        message = (
+            f"{given('region', 'prequential')} is for the loss of all under general shifting, with equal base rates "
+            f"and without limits on shares; use {given('region', 'sphere')}, which goes with everything"
+        )
+        raise InputError(message)
+
+
+def refuse_one_radius(region: object, why: str) -> None:
+    """Refuse a region that holds at one radius where there may be several."""
+    if isinstance(find_region(region), Prequential):  # type: ignore[arg-type]  # it says what is not known
+        message = (
+            f"{given('region', 'prequential')} holds at one {argument('rho')} that is chosen beforehand, and {why}; "
+            f"use {given('region', 'sphere')}, which holds at all of them at once"
         )
         raise InputError(message)
 

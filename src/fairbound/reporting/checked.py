@@ -8,6 +8,7 @@ from hashlib import sha256
 
 from fairbound.reporting.attachment import Attachment
 from fairbound.reporting.report_data import Examined
+from fairbound.wording.confidence import reached_in
 from fairbound.wording.digits import radius_down
 from fairbound.wording.names import printable, shortened
 
@@ -55,6 +56,11 @@ class CheckView:
     def sampled(self) -> bool:
         """Whether the worst cases belong to larger balls."""
         return any(one.sampled for one in self.examined.questions)
+
+    @property
+    def reached(self) -> str:
+        """Which ball around the data the worst cases of a sample are in."""
+        return reached_in(next((c.region for one in self.examined.questions for c in one.certificates), None))
 
     @property
     def titles(self) -> list[str]:

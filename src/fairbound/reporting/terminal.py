@@ -10,7 +10,7 @@ from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.curve import CertificateCurve
 from fairbound.data.population import Population
 from fairbound.reporting.report_data import least_radius
-from fairbound.wording.confidence import with_probability
+from fairbound.wording.confidence import ONE_RADIUS, reached_in, with_probability
 from fairbound.wording.overview import cell_rows, change_rows
 from fairbound.wording.table import text_table
 
@@ -54,10 +54,10 @@ def _attained_lines(certificate: Certificate) -> list[str]:
     if certificate.confidence is None:
         return [f"  and a worst-case distribution has {certificate.attained!r};", gap]
     rows, region = certificate.population.rows, certificate.region
-    side = "larger" if certificate.lower else "smaller"
+    side = "larger or smaller" if region == ONE_RADIUS else "larger" if certificate.lower else "smaller"
     return [
         f"  {with_probability(certificate.confidence, rows)} (region {region!r}).",
-        f"  A distribution in the larger ball that allows for sampling error has {certificate.attained!r};",
+        f"  A distribution {reached_in(region)} has {certificate.attained!r};",
         f"{gap} The true worst case may be {side}.",
     ]
 
@@ -66,7 +66,7 @@ def worst_case_title(certificate: Certificate) -> str:
     """Say what the worst case is one of."""
     return (
         "The worst case that was found"
-        + ("" if certificate.confidence is None else ", in the larger ball that allows for sampling error")
+        + ("" if certificate.confidence is None else f", {reached_in(certificate.region)}")
         + (f", of {certificate.leading}" if certificate.leading else "")
     )
 

@@ -8,18 +8,20 @@ from the search to the proof, is as for a known population (docs/finite-samples.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
-from fairbound.arithmetic.rounding import UNIT
+from fairbound.arithmetic.rounding import UNIT, least_affinity
 from fairbound.data.cells import number
 from fairbound.data.loss_summary import LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.population import Population
 from fairbound.errors import InputError, SmallCellWarning, argument, either, given, warn
 from fairbound.sampling.discretise import Sample, drawn, expected, intervals_for
+from fairbound.sampling.prequential import EXPECTED_SHORT, Wagers, dealt, expected_blocks
 from fairbound.sampling.sphere import largest_means, least_affinity_of_classes, least_affinity_of_masses
 from fairbound.wording.vocabulary import wording
 
@@ -51,12 +53,15 @@ class Surrogate:
         The counts it was made from, where losses had to be rounded.
     sentences
         The region and the division of the error probability, in words.
+    least
+        Of a region that is for one radius: the bound that the rows give there. The stand-in alone proves nothing then.
     """
 
     population: Population
     affinity: float
     sample: Sample | None
     sentences: tuple[str, ...]
+    least: Callable[[float], float] | None = None
 
     def radius(self, rho: Floats) -> Floats:
         """Return the radii around the stand-in that contain the balls around P, rounded up.
@@ -104,6 +109,24 @@ class Region(Protocol):
         ...
 
 
+def _check_whole(intervals: object, seed: object) -> None:
+    """Refuse what is not a whole number."""
+    for name, value, least in (("intervals", intervals, 1), ("seed", seed, 0)):
+        whole = isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**32
+        if not whole and not (value is None and name == "intervals"):
+            message = f"{given(name, value)} must be a whole number, {least} or more and below 2**32"
+            raise InputError(message)
+
+
+def _as_counted(population: Population, sample: Sample) -> Population:
+    """Return the population whose losses are the rounded ones of a sample."""
+    counts = sample.counts
+    ones = np.ones_like(counts)
+    edges = np.broadcast_to(sample.losses, counts.shape)
+    known = LossTable(edges, edges, counts, ones, 0.0 * ones, 1)
+    return replace(population, weight=counts.sum(axis=2), knowledge=known, predicted=None)
+
+
 @dataclass(frozen=True)
 class Sphere:
     """All cell masses and losses together, by exact binomial tails: the default, and the tightest we know.
@@ -124,11 +147,7 @@ class Sphere:
 
     def __post_init__(self) -> None:
         """Refuse what is not a whole number."""
-        for name, value, least in (("intervals", self.intervals, 1), ("seed", self.seed, 0)):
-            whole = isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**32
-            if not whole and not (value is None and name == "intervals"):
-                message = f"{given(name, value)} must be a whole number, {least} or more and below 2**32"
-                raise InputError(message)
+        _check_whole(self.intervals, self.seed)
 
     def surrogate(
         self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
@@ -161,15 +180,72 @@ class Sphere:
             # Mirrored, the losses are the same but for rounding, for which the limits allow.
             mean = largest_means(classes, losses, for_means).reshape(weight.shape)
             affinity = least_affinity_of_masses(classes, for_masses)
-            knowledge: MeanOnly | LossTable = MeanOnly(_mirrored_back(mean, population.ceiling, subtracted))
+            known = MeanOnly(_mirrored_back(mean, population.ceiling, subtracted))
+            surrogate = replace(population, weight=weight, knowledge=known, predicted=None)
         else:
             affinity = least_affinity_of_classes(classes, error)
-            ones = np.ones_like(counts)
-            edges = np.broadcast_to(losses, counts.shape)
-            knowledge = LossTable(edges, edges, counts, ones, 0.0 * ones, 1)
-        surrogate = replace(population, weight=weight, knowledge=knowledge, predicted=None)
+            surrogate = _as_counted(population, sample)
         said = region_sentences("sphere", error, shift, population, sample, subtracts=subtracted is not None)
         return Surrogate(surrogate, affinity, sample, said)
+
+
+@dataclass(frozen=True)
+class Prequential:
+    """Bets on the rows, with multipliers made of the rows before: for one radius that is fixed in advance.
+
+    There it is much nearer to what a known population would give than what holds for all radii at once. It is for the
+    loss, general shifting, equal base rates and no further limits; other questions are refused.
+
+    Parameters
+    ----------
+    intervals
+        How many intervals the losses are rounded to; None follows the number of rows, and 0-1 losses have one.
+    seed
+        Of the random rounding, and of the order of the rows. It has to be chosen without looking at them.
+    """
+
+    intervals: int | None = None
+    seed: int = 0
+
+    name: ClassVar[str] = "prequential"
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a whole number."""
+        _check_whole(self.intervals, self.seed)
+
+    def surrogate(
+        self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
+    ) -> Surrogate:
+        """Take the rows themselves, and what bets on them say of a radius."""
+        intervals = self.intervals or _prequential_intervals(population, float(population.rows or 0))
+        sample = replace(drawn(population, intervals, self.seed, subtracted), seed=self.seed)
+        blocks = dealt(sample, self.seed)
+        return self._from(sample, blocks, population, confidence, shift, 0.0)
+
+    def planned(self, population: Population, rows: float, confidence: float, shift: str) -> Surrogate:
+        """The same with expected counts, in every block."""
+        intervals = self.intervals or _prequential_intervals(population, rows)
+        sample = expected(population, round(rows), intervals)
+        return self._from(sample, expected_blocks(sample), population, confidence, shift, EXPECTED_SHORT)
+
+    def _from(
+        self, sample: Sample, blocks: Floats, population: Population, confidence: float, shift: str, short: float
+    ) -> Surrogate:
+        def least(rho: float) -> float:
+            affinity = float(least_affinity(np.array([rho]))[0])
+            wagers = Wagers.on(blocks[None], sample.losses, affinity, 1.0 - confidence)
+            return float(wagers.least(short)[0])
+
+        said = region_sentences("prequential", 1.0 - confidence, shift, population, sample)
+        return Surrogate(_as_counted(population, sample), 1.0, sample, said, least)
+
+
+def _prequential_intervals(population: Population, rows: float) -> int:
+    """Return how many intervals losses are rounded to: of values that nothing is said of one by one there may be more.
+
+    As for the others, it follows from the number of rows and the loss's name alone.
+    """
+    return 1 if population.two_valued else max(4, round(0.7 * rows**0.25))
 
 
 @dataclass(frozen=True)
@@ -265,7 +341,7 @@ def region_sentences(
 ) -> tuple[str, ...]:
     """Say how a region divides the error probability, and how losses were rounded."""
     division = division_of_error(region, error, shift, population, subtracts=subtracts)
-    if sample is None or sample.seed is None:
+    if sample is None or sample.seed is None or population.two_valued:
         return division
     return (
         *division,
@@ -287,6 +363,11 @@ def division_of_error(
             f"the mass and upper limits of {'' if only_means else 'variance and '}mean of the {said.value} of every "
             f"cell{lower}.",
         )
+    if region == "prequential":
+        return (
+            "Region 'prequential': rows in a random order were bet on in blocks, with multipliers that the rows before "
+            f"had given; with probability {error:g} at most do such bets win so much against a bound that is true.",
+        )
     if region != "sphere":
         return ()
     if shift == "sensitive":
@@ -302,7 +383,12 @@ def division_of_error(
 
 
 #: The regions that ``region=`` knows by name.
-REGIONS: dict[str, Region] = {"auto": Sphere(), "sphere": Sphere(), "hoeffding": Hoeffding()}
+REGIONS: dict[str, Region] = {
+    "auto": Sphere(),
+    "sphere": Sphere(),
+    "hoeffding": Hoeffding(),
+    "prequential": Prequential(),
+}
 
 
 def read_confidence(confidence: object) -> float:

@@ -92,6 +92,11 @@ class Solver:
         return self.surrogate is not None
 
     @property
+    def allowing(self) -> bool:
+        """Whether what takes P's place allows for sampling error by itself."""
+        return self.surrogate is not None and self.surrogate.least is None
+
+    @property
     def lower(self) -> bool:
         """Losses are bounded from above."""
         return False
@@ -149,7 +154,7 @@ class Solver:
 
         Or once it is close to what is ``known`` to be attained elsewhere.
         """
-        rhos = self.radii(rhos)
+        asked, rhos = rhos, self.radii(rhos)
         if self.question.objective is not None and self.question.divergence is not HELLINGER:
             means = self._means
             return means.answers(rhos, target, known) if self.question.condition.fair else means.free_answers(rhos)
@@ -168,6 +173,9 @@ class Solver:
             if turned:
                 found = [replace(a, witness=a.witness.transposed) for a in found]
         top = float(problem.ceiling.max())
+        least = self.surrogate.least if self.surrogate is not None else None
+        if least is not None:  # what bets on the rows say of P; the proof and the worst case are about the rows
+            found = [replace(a, bound=max(a.bound, least(float(rho)))) for a, rho in zip(found, asked, strict=True)]
         return [replace(a, bound=min(a.bound, top)) for a in found]
 
     def attained(self, answer: Answer) -> float:

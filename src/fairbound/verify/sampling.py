@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from flint import arb
 
@@ -29,7 +29,9 @@ from fairbound.verify.document import (
     Statement,
 )
 from fairbound.verify.names import TWO_VALUED
+from fairbound.verify.prequential import Counts, rejects
 from fairbound.verify.sphere import affinity_of_classes, affinity_of_masses, budget, error_of_each, is_upper_limit
+from fairbound.verify.statement import LEEWAY
 
 #: Many-valued losses count at the edges of fixed bins: at most so many in a cell and about so many in all.
 BINS, MOST_BINS, LEAST_BINS = 4096, 2**18, 16
@@ -39,6 +41,9 @@ EDGE_ROUNDING = 1e-12
 
 #: Random numbers that are drawn anew at most.
 MOST_DRAWS = 20_000_000
+
+#: Rows that are dealt to blocks anew at most.
+MOST_DEALT = 5_000_000
 
 #: Rows of a cell at most: so many, numbers with 53 bits count exactly.
 MOST_ROWS = 2**53
@@ -61,6 +66,13 @@ class CheckedSurrogate:
 
     population: Measured
     affinity: arb
+    #: Of a region that is for one radius: whether the rows reject every value of at least a bound there.
+    rejects: Callable[[float, float], bool] | None = None
+
+    def confirm(self, rho: float, bound: float) -> None:
+        """Refuse a bound that does not follow, of a region whose surrogate alone does not prove it."""
+        rejected = self.rejects is None or self.rejects(rho, bound)
+        require(rejected, f"the bets on the rows do not reject the claimed bound {bound!r}")
 
     def least_affinity(self, rho: float) -> arb:
         """Return the affinity with the surrogate of everything within rho of P."""
@@ -103,7 +115,23 @@ def checked_surrogate(population: Measured, question: Question, statement: State
     affinity, said = arb(sampling.affinity), f"{float(proved.mid())!r}, not the {sampling.affinity!r} claimed"
     near = affinity == 0 or affinity <= proved
     require(near, f"the confidence region proves only an affinity of {said}")
-    return CheckedSurrogate(replace(population, weight=sampling.weight, knowledge=sampling.knowledge), affinity)
+    known = replace(population, weight=sampling.weight, knowledge=sampling.knowledge)
+    if sampling.region != "prequential":
+        return CheckedSurrogate(known, affinity)
+    plain = question.metric.name == "loss" and statement.objective is None and len(question.statements) == 1
+    equal = question.fair and question.base_rate_tolerance is None and question.shift == "general"
+    equal = equal and len(question.points) == 1
+    require(plain and equal, "the region 'prequential' is for the loss, general shifting, equal base rates and one rho")
+    return CheckedSurrogate(known, affinity, partial(_rejects, sampling, population.ceiling or 0.0, confidence))
+
+
+def _rejects(sampling: Sampling, top: float, confidence: float, rho: float, bound: float) -> bool:
+    """Whether bets on the rows reject every value of at least a bound; no value exceeds the ceiling."""
+    counts, losses, seed = sampling.counts, sampling.losses, sampling.seed
+    if counts is None or losses is None or seed is None:
+        return False
+    affinity = (1 - arb(rho) ** 2 - arb(LEEWAY)).max(ZERO)
+    return bound >= top or rejects(arb(bound), counts, losses, seed, affinity, 1 - arb(confidence))
 
 
 def _subtracted(population: Measured, objective: Objective | None) -> Cells:
@@ -133,30 +161,52 @@ def _checked_rows(population: Measured, question: Question) -> Losses:
     return known
 
 
-def _sphere(sample: _Sample) -> arb:
-    """Return the affinity that the tree and its angles prove; refuse other counts, and means that may be exceeded."""
-    population, sampling, subtracted = sample.population, sample.sampling, sample.subtracted
+def _counted(sample: _Sample) -> Counts:
+    """Return the rows by cell and loss, rounded losses being equally spaced; refuse others."""
+    population, sampling = sample.population, sample.sampling
     losses, counts, top = sampling.losses, sampling.counts, population.ceiling or 0.0
     if counts is None or losses is None:
-        raise RefusedError("the region 'sphere' needs the counts")
+        raise RefusedError(f"the region {sampling.region!r} needs the counts")
     intervals = len(losses) - 1
     spaced = [top * place / intervals for place in range(intervals)] + [top]
     require(losses == spaced, "the rounded losses are not equally spaced")
-    recounted = recount(sample.bins, top, population.loss, losses, sampling.seed, subtracted)
+    recounted = recount(sample.bins, top, population.loss, losses, sampling.seed, sample.subtracted)
     require(counts == recounted, "the counts are not those of the population's rows, rounded with this seed")
+    return counts
+
+
+def _prequential(sample: _Sample) -> arb:
+    """Return the affinity of the rows with themselves: what they say of P, bets on them find out."""
+    _check_counted(_counted(sample), sample.sampling)
+    seeded = sample.sampling.seed is not None
+    require(seeded, "the region 'prequential' needs the seed by which rows are dealt to blocks")
+    most = f"the region 'prequential' deals at most {MOST_DEALT} rows"
+    require(sum(map(sum, sample.population.weight)) <= MOST_DEALT, most)
+    return arb(1)
+
+
+def _sphere(sample: _Sample) -> arb:
+    """Return the affinity that the tree and its angles prove; refuse other counts, and means that may be exceeded."""
+    sampling, subtracted, counts = sample.sampling, sample.subtracted, _counted(sample)
+    losses = sampling.losses or []
     by_cell = [
         cell[::-1] if (s, y) in subtracted else cell for s, row in enumerate(counts) for y, cell in enumerate(row)
     ]  # the worst value last
     if sample.sensitive:
         return _with_means(sample, by_cell, losses)
-    known = sampling.knowledge
+    _check_counted(counts, sampling)
+    return affinity_of_classes(by_cell, sample.error)
+
+
+def _check_counted(counts: Counts, sampling: Sampling) -> None:
+    """Refuse a surrogate that is not the table of counts."""
+    known, losses = sampling.knowledge, sampling.losses or []
     cells = [
         [[[value, value, count, 0] for value, count in zip(losses, cell, strict=True) if count] for cell in row]
         for row in counts
     ]
     same = isinstance(known, Losses) and known.cells == cells
     require(same, "the losses of the surrogate are not the counted ones")
-    return affinity_of_classes(by_cell, sample.error)
 
 
 def recount(
@@ -331,4 +381,8 @@ def _box_affinity(rows: list[int], width: arb) -> arb:
 
 
 #: What each region proves of a sample: the affinity with P; it refuses what it does not prove of the losses.
-REGIONS: dict[str, Callable[[_Sample], arb]] = {"sphere": _sphere, "hoeffding": _hoeffding}
+REGIONS: dict[str, Callable[[_Sample], arb]] = {
+    "sphere": _sphere,
+    "hoeffding": _hoeffding,
+    "prequential": _prequential,
+}

@@ -300,18 +300,24 @@ def _check_statement(single: Single, number: int) -> list[Finding]:
     for one in found:
         one.reasons, one.sampled = [*shared.reasons], surrogate is not None
         if not shared.reasons:
-            _check_answer(one, posed, asked.objective is not None and asked.objective.ratio)
+            _check_answer(one, posed, surrogate, asked.objective is not None and asked.objective.ratio)
     return found
 
 
-def _check_answer(found: Finding, posed: Callable[[float, float], Statement], ratio: bool) -> None:
+def _check_answer(
+    found: Finding, posed: Callable[[float, float], Statement], surrogate: CheckedSurrogate | None, ratio: bool
+) -> None:
     """Check the proof and the witness of one statement at one radius, and that they do not contradict each other.
 
     Of two groups a ratio of at least t is proved if the largest ``t mean_a - mean_b`` is not positive.
     """
     answer, rho = found.answer, found.point.rho
     with found:
-        found.bound = _proved_bound(posed(rho, answer.bound if ratio else 1.0), answer)
+        bound = _proved_bound(posed(rho, answer.bound if ratio else 1.0), answer)
+        if surrogate is not None and surrogate.rejects is not None:  # the rows' own worst case proves nothing of P's
+            surrogate.confirm(rho, answer.bound)
+            bound = answer.bound
+        found.bound = bound
     if answer.witness is None or answer.attained is None:
         return
     with found:

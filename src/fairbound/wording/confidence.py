@@ -7,6 +7,9 @@ from decimal import ROUND_FLOOR, Decimal
 
 from fairbound.wording.digits import exactly
 
+#: The region that holds at one radius only.
+ONE_RADIUS = "prequential"
+
 
 def percent_down(confidence: float) -> str:
     """Write a probability in per cent as the user did, or cut to six decimals: never more than it is."""
@@ -20,10 +23,19 @@ def with_probability(confidence: float, rows: int | None) -> str:
     return f"with probability at least {percent_down(confidence)} over the draw of {_rows(rows)}"
 
 
-def draw_sentence(rows: int | None, confidence: float, comparisons: int = 1) -> str:
+def reached_in(region: str | None) -> str:
+    """Say which ball around the data a worst case of a sample is in."""
+    if region == ONE_RADIUS:
+        return "in the ball around the rows themselves"
+    return "in the larger ball that allows for sampling error"
+
+
+def draw_sentence(rows: int | None, confidence: float, comparisons: int = 1, region: str | None = None) -> str:
     """Say how a sample speaks of P; what has several comparisons divides the error probability between them."""
     known = f"P is known through {rows} rows, taken to be independent draws from it and held out from training."
     sure = f"With a probability of at least {exactly(confidence)} over their draw"
+    if region == ONE_RADIUS:
+        return f"{known} {sure}, the bound holds at this rho, if it was chosen without looking at the rows."
     if comparisons == 1:
         return f"{known} {sure}, the bound holds for every rho at once."
     return (
@@ -44,6 +56,7 @@ def nearest_sentence(
     having: str,
     limited: bool = False,
     measured: str = "Hellinger distance",
+    region: str | None = None,
 ) -> str:
     """Say how far the nearest distribution in question is, or how far it is at least if P is known by a sample.
 
@@ -52,6 +65,8 @@ def nearest_sentence(
     what = f"distribution{having}" + (" within the limits" if limited else "")
     if distance == 0 and not (having or limited):
         return "There is no condition on base rates: every rho can be certified."
+    if region == ONE_RADIUS:
+        return f"The {what} nearest to the rows themselves is at {measured} {distance:.6f}."
     if confidence is None:
         return f"The nearest {what} is at {measured} {distance:.6f}."
     if distance == 0:

@@ -74,20 +74,35 @@ def _sampled(population: Measured, question: Question, statement: Statement) -> 
         yield f"{region}: limits of mass and {what} in {cells} cells, recomputed from {rows} rows"
         yield "not the usual region (sphere): it is valid only if it was chosen without looking at the rows"
         return
+    if sampling.region == "prequential":
+        yield (
+            f"{region}: {rows} rows recounted in {cells} cells and {len(sampling.losses)} losses, dealt to blocks with "
+            f"seed {sampling.seed}, and that bets on each block, made of the rows before it, reject every value of at "
+            "least the bound"
+        )
+        yield "not the usual region (sphere): it, and the radius, had to be chosen without looking at the rows"
+        usual = 1 if population.loss in TWO_VALUED else max(4, round(0.7 * rows**0.25))
+        yield from _rounded(population, usual, len(sampling.losses) - 1, sampling.seed)
+        return
     rounded = "" if sampling.seed is None else f", rounded at random with seed {sampling.seed}"
     yield (
         f"{region}: {rows} rows recounted in {cells} cells and {len(sampling.losses)} losses{rounded}, and what their "
         "exact binomial tails say of P"
     )
-    if sampling.seed is not None and population.loss not in CEILINGS:
+    usual = 1 if population.loss in TWO_VALUED else max(2, round(0.8 * rows**0.2))
+    yield from _rounded(population, usual, len(sampling.losses) - 1, sampling.seed)
+
+
+def _rounded(population: Measured, usual: int, intervals: int, seed: int | None) -> Iterator[str]:
+    """Say what of the rounding had to be chosen without looking at the rows."""
+    if seed is not None and population.loss not in CEILINGS and population.loss not in TWO_VALUED:
         yield (
             f"the ceiling {population.ceiling!r}, on which the rounding depends, is valid only if it was chosen "
             "without looking at the rows"
         )
-    usual, intervals = 1 if population.loss in TWO_VALUED else max(2, round(0.8 * rows**0.2)), len(sampling.losses) - 1
-    if intervals != usual or sampling.seed:
+    if intervals != usual or seed:
         yield (
-            f"not the usual rounding ({usual} intervals, seed 0): {intervals} intervals and seed {sampling.seed!r} "
+            f"not the usual rounding ({usual} intervals, seed 0): {intervals} intervals and seed {seed!r} "
             "are valid only if they were chosen without looking at the rows"
         )
 

@@ -25,6 +25,7 @@ from fairbound.verify.document import (
 )
 from fairbound.verify.metric import METRICS
 from fairbound.verify.names import TWO_VALUED
+from fairbound.verify.prequential import ends_of, pieces_of
 from fairbound.verify.sampling import MOST_DRAWS
 from fairbound.verify.sphere import EXACT_ROWS, SLABS
 
@@ -53,6 +54,9 @@ AT_PIECE, AT_CORNER, AT_LIMIT, AT_SHARE = 25.0, 2.0, 0.8, 5.0
 #: In a sample: a class or a branch in each slab, a step of the way to it, a class in the search for the budget, a
 #: random number, an exact binomial tail and a row of it.
 AT_NODE, AT_STEP, AT_CLASS, AT_DRAW, AT_TAIL, AT_ROOT = 22.0, 7.0, 60.0, 0.065, 60.0, 7.0
+
+#: Of bets: a row that is dealt; of each block, a class in the rule for multipliers, and at a corner of a piece.
+AT_DEAL, AT_RULE, AT_BET = 1.5, 600.0, 3.5
 
 
 def seconds(work: float) -> str:
@@ -135,8 +139,18 @@ def _sampling(population: Measured, question: Question, statement: Statement, bi
         return counting
     classes = cells * len(sampling.losses)
     counting += AT_DRAW * draws + AT_CLASS * classes
+    if sampling.region == "prequential":
+        return counting + _bets(population, sampling.counts)
     tree = cells * (AT_NODE + AT_STEP * cells.bit_length())
     if question.shift == "general":
         return counting + SLABS * (AT_NODE * classes + tree)
     tails = sum(AT_TAIL + AT_ROOT * min(EXACT_ROWS, sum(cell)) ** 0.5 for row in sampling.counts for cell in row)
     return counting + AT_NODE * classes + tree + tails
+
+
+def _bets(population: Measured, counts: list[list[list[int]]]) -> float:
+    """Return the work of dealing rows to blocks, of finding multipliers for each, and of betting with them."""
+    rows, classes = sum(sum(map(sum, row)) for row in counts), sum(len(cell) for row in counts for cell in row)
+    pieces = pieces_of(min(len(population.groups), len(population.labels)), rows)
+    blocks = len(ends_of(rows)) - 1
+    return AT_DEAL * rows + blocks * classes * (AT_RULE + AT_BET * len(pieces) * len(pieces[0]))
