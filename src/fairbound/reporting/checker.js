@@ -1257,7 +1257,7 @@ function check(bytes, options = {}) { // the verdict on a document, whatever it 
     for (const gate of read.gates) proved[gate.question].gate = gateOf(questions[gate.question], proved[gate.question].points, gate);
     if (counted.beyond) {
       result.beyond = true;
-      throw new Unproved("bets on the rows of a sample (the region prequential) are left to fairbound verify; all else holds");
+      throw new Unproved("the sample of the region prequential and its bets are left to fairbound verify; all else holds");
     }
     Object.assign(result, { verdict: "the claim is proved", status: 0, questions: proved });
     result.checked = [
