@@ -482,11 +482,11 @@ BAD_FRAMES: list[tuple[pd.DataFrame, dict[str, Any], str]] = [
         "probability names the label '1', but column 'income bit' holds Int64",
     ),
     (rows(60), BY_PROBABILITY | {"probability": {1: "a"}}, "the label 1, but column 'income' holds String"),
-    (rows(60), BY_PROBABILITY | {"probability": {"rich": "a"}}, "no column for the label '<=50K' ... ['rich']"),
+    (rows(60), BY_PROBABILITY | {"probability": {"rich": "a"}}, "no column for the label '<=50K' ... it names 'rich'"),
     (
         rows(60),
         BY_PROBABILITY | {"label": "class", "probability": {"a": "a", "b": "b"}},
-        "no column for the label 'c' ... ['a', 'b']",
+        "no column for the label 'c' ... it names 'a', 'b'",
     ),
     (
         changed("b", 0.9),
