@@ -390,7 +390,7 @@ def test_fetch(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: 
 
 def test_unknown_names_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["datasets", "fetch", "iris"]) == 2
-    assert "invalid choice: 'iris'" in capsys.readouterr().err
+    assert "'iris' is not known; use one of adult" in capsys.readouterr().err
 
 
 class Terminal(io.StringIO):

@@ -89,7 +89,8 @@ def _statement(asked: _Asked) -> tuple[str, ...]:
         )
     elif asked.shift == "stratified":
         sentences.append(
-            "Stratified shifting: inside each stratum of a cell Q equals P; only the masses of strata and cells move."
+            "Stratified shifting: inside each stratum of a cell Q equals P; only the masses of strata and cells move, "
+            "and a stratum without rows in a cell has none in Q."
         )
     elif asked.support == "observed":
         only = f"Q puts mass only on {said.values} that were observed in the same cell"

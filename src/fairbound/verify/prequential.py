@@ -22,6 +22,8 @@ from itertools import accumulate, combinations, pairwise, product
 
 from flint import arb
 
+from fairbound.verify.balls import largest, total
+
 #: Rows that count before the first bet, in square roots of their number; blocks, by the cubes of what is left of them;
 #: and by which part of the rows before it a block is larger than these at most.
 PILOT, BLOCKS, GROWTH = 2, 18, 2
@@ -162,14 +164,18 @@ def multipliers(law: Table, gaps: list[float], tau: float) -> Multipliers:
     return Multipliers(zeta, lam, max(sum(zeta[a][b] for a in wide) for b in high), law)
 
 
+def cuts_of(shares: int, rows: int) -> int:
+    """Return how often all pieces are halved."""
+    if shares != 2:
+        return CUTS
+    return next((n for n in range(FEWEST_CUTS, MOST_CUTS) if 4**n >= 16 * rows), MOST_CUTS)
+
+
 @lru_cache(maxsize=16)
 def pieces_of(shares: int, rows: int) -> list[list[list[float]]]:
     """Return pieces that cover all shares: halves of halves, on the longest edge."""
-    cuts = CUTS
-    if shares == 2:
-        cuts = next((n for n in range(FEWEST_CUTS, MOST_CUTS) if 4**n >= 16 * rows), MOST_CUTS)
     pieces = [[[float(i == j) for i in range(shares)] for j in range(shares)]]
-    for _ in range(cuts):
+    for _ in range(cuts_of(shares, rows)):
         pieces = [half for piece in pieces for half in _halved(piece)]
     return pieces
 
@@ -243,7 +249,8 @@ def _gain(
     """Return what a block adds to the logarithm of the capital, at least, wherever in a piece the shares are."""
     ceiling = gaps[0] + 0.0  # losses begin at 0
     lam, square = arb(chosen.lam), arb(chosen.lam) ** 2 / 4
-    start = arb(chosen.level) + arb(ceiling) - lam * affinity
+    level = largest(total(arb(row[b]) for row in chosen.zeta) for b in range(len(chosen.zeta[0])))
+    start = level + arb(ceiling) - lam * affinity
     centre = [sum(column) / len(piece) for column in zip(*piece, strict=True)]
     places = list(product(range(len(block)), range(len(block[0])), range(len(gaps))))
     middle, base = {}, chosen.level + ceiling - chosen.lam * float(affinity.mid())

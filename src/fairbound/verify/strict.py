@@ -225,7 +225,7 @@ def _object(kind: Any) -> Callable[[Any], Any]:
         if not isinstance(value, dict):
             raise MalformedError("must be an object")
         missing = [key for key in readers if key not in value]
-        extra = [str(key)[:60] for key in value if key not in readers]
+        extra = [ascii(str(key)[:60])[1:-1] for key in value if key not in readers]
         if missing:
             raise MalformedError(f"lacks {', '.join(missing)}")
         if extra:

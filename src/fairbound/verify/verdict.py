@@ -224,7 +224,7 @@ def _conclude(document: Document, reasons: list[str], answered: list[Answered]) 
     """Draw the conclusion of a document: proved if all of its questions are, and nothing speaks against it."""
     asked = singles(document)
     for number, (single, one) in enumerate(zip(asked, answered, strict=False)):
-        about = f"question {number} ({single.question.metric.name[:60]}): " if len(asked) > 1 else ""
+        about = f"question {number} ({ascii(single.question.metric.name[:60])[1:-1]}): " if len(asked) > 1 else ""
         reasons = reasons + [about + reason for reason in one.reasons]
     if not answered or len(answered) != len(asked) or not all(one.proved for one in answered):
         reasons = reasons or ["not every question was answered"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from fairbound.verify.document import Document, Gate, Limits, Measured, Question, Single, singles
 from fairbound.verify.metric import is_ratio
-from fairbound.verify.names import SELECTED
+from fairbound.verify.names import CEILINGS, SELECTED
 
 #: More radii, or names, than these are not listed, nor more characters of a name.
 MOST_RADII, MOST_NAMES, MOST_SHOWN = 20, 8, 60
@@ -109,14 +109,21 @@ def _where(question: Question, population: Measured, rho: str) -> str:
     if question.shift == "sensitive":
         said.append("in which only the shares of the cells of group and label have changed")
     elif question.shift == "stratified":
-        said.append("in which only the shares of the strata of the cells have changed")
+        said.append(
+            "in which only the shares of the strata of the cells have changed, and no stratum occurs in a cell in "
+            "which it has no rows"
+        )
     elif question.support == "observed":
         said.append("in which anything may have changed, but no loss occurs that was not observed in its cell")
     else:
         said.append("in which anything may have changed")
     empty = any(weight == 0 for row in population.weight for weight in row)
-    if empty and question.empty_cells == "ceiling":
+    assumed = empty and question.empty_cells == "ceiling"
+    if assumed:
         said.append("cells without rows being taken to have the largest loss")
+    top, anything = population.ceiling, question.shift == "general" and question.support == "any"
+    if (assumed or anything) and top is not None and CEILINGS.get(population.loss) != top:
+        said.append(f"no loss being above {top!r}")
     sides = ("group", question.group_limits, population.groups), ("label", question.label_limits, population.labels)
     said += [limit for side, limits, names in sides for limit in _limits(side, limits, names)]
     return ", ".join(said)
@@ -138,9 +145,9 @@ def _metric(single: Single) -> str:
     mean = MEANS.get(population.loss, f"mean of the loss {_name(population.loss)}")
     selected = "predicting a label that is not named"
     if population.loss == SELECTED:
-        mean = "selection rate"
-    if population.pos_label is not None:
-        selected = f"predicting {_name(population.pos_label)}"
+        if population.pos_label is not None:
+            selected = f"predicting {_name(population.pos_label)}"
+        mean = f"selection rate ({selected})"
     every = "each" if metric.group is None else "one"
     found = METRICS | (METRICS_OF_ONE if metric.group is not None else {})
     text = found.get(metric.name, "the metric").format(mean=mean, every=every, selected=selected)

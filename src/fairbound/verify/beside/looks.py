@@ -78,4 +78,8 @@ def _blank(c: str) -> bool:
 
 def taken_for(name: str) -> str | None:
     """Return the reserved name that a loss could be taken for, if it is not one of ours itself."""
-    return next((one for one in RESERVED if looks(one) == looks(name) and name not in OURS), None)
+    return None if name in OURS else _RESERVED.get(looks(name))
+
+
+#: What people see of the reserved names.
+_RESERVED = {looks(one): one for one in reversed(RESERVED)}

@@ -13,6 +13,7 @@ from fairbound.verify.document import (
     Document,
     Knowledge,
     Losses,
+    Measure,
     Measured,
     Pairwise,
     Proof,
@@ -25,7 +26,7 @@ from fairbound.verify.document import (
 )
 from fairbound.verify.metric import METRICS
 from fairbound.verify.names import TWO_VALUED
-from fairbound.verify.prequential import ends_of, pieces_of
+from fairbound.verify.prequential import cuts_of, ends_of
 from fairbound.verify.sampling import MOST_DRAWS
 from fairbound.verify.sphere import EXACT_ROWS, SLABS
 
@@ -39,6 +40,7 @@ BEGIN, CELL, BIN, LIMIT, PAIR = 50.0, 18.0, 10.0, 5.0, 12.0
 
 #: A character of a name of a group or a label: what people see of it.
 CHARACTER = 1.0
+A_NUMBER = 20  # characters of a part that is none
 
 #: At every corner of a piece: a cell, and an atom of it, by form and divergence.
 AT_CELL = {"T": 2.5, "F": 2.0}
@@ -56,7 +58,8 @@ AT_PIECE, AT_CORNER, AT_LIMIT, AT_SHARE = 25.0, 2.0, 0.8, 5.0
 AT_NODE, AT_STEP, AT_CLASS, AT_DRAW, AT_TAIL, AT_ROOT = 22.0, 7.0, 60.0, 0.065, 60.0, 7.0
 
 #: Of bets: a row that is dealt; of each block, a class in the rule for multipliers, and at a corner of a piece.
-AT_DEAL, AT_RULE, AT_BET = 1.5, 600.0, 3.5
+#: And of the pieces themselves: a coordinate of an edge that is looked at.
+AT_DEAL, AT_RULE, AT_BET, AT_EDGE = 1.5, 600.0, 3.5, 0.03
 
 
 def seconds(work: float) -> str:
@@ -68,16 +71,22 @@ def seconds(work: float) -> str:
 def work_of(document: Document) -> float:
     """Return about how much work it is to check a document."""
     names = [*document.population.groups, *document.population.labels]
-    return CHARACTER * sum(map(_length, names)) * len(document.questions) + sum(map(_question, singles(document)))
+    sizes = [_size(measure) for measure in document.population.measures]
+    asked = [_question(single, *sizes[single.question.measure]) for single in singles(document)]
+    return CHARACTER * sum(map(_length, names)) * len(document.questions) + sum(asked)
 
 
-def _question(single: Single) -> float:
-    """Return the work of a question."""
-    population, question, known = single.population, single.question, single.population.knowledge
-    bins = _bins(known)
-    rows = 0.0
-    if isinstance(known, Losses) and population.loss not in TWO_VALUED:
+def _size(measure: Measure) -> tuple[int, float]:
+    """Return how many bins there are, and how many rows that have to be rounded if they are a sample."""
+    known, rows = measure.knowledge, 0.0
+    if isinstance(known, Losses) and measure.loss not in TWO_VALUED:
         rows = sum(b[2] for row in known.cells for cell in row for b in cell)
+    return _bins(known), rows
+
+
+def _question(single: Single, bins: int, rows: float) -> float:
+    """Return the work of a question."""
+    population, question = single.population, single.question
     points = [point for point in question.points if point.claim is not None]
     asked = METRICS.get(question.metric.name)
     pairs = 2 * len(population.groups) ** 2 if asked is not None and asked.pairs else 0
@@ -92,7 +101,8 @@ def _question(single: Single) -> float:
 
 
 def _length(name: Any) -> int:
-    return sum(len(part) for part in (name if isinstance(name, list) else [name]) if isinstance(part, str))
+    parts = name if isinstance(name, list) else [name]
+    return sum(len(part) if isinstance(part, str) else A_NUMBER for part in parts)
 
 
 def _bins(known: Knowledge) -> int:
@@ -151,6 +161,7 @@ def _sampling(population: Measured, question: Question, statement: Statement, bi
 def _bets(population: Measured, counts: list[list[list[int]]]) -> float:
     """Return the work of dealing rows to blocks, of finding multipliers for each, and of betting with them."""
     rows, classes = sum(sum(map(sum, row)) for row in counts), sum(len(cell) for row in counts for cell in row)
-    pieces = pieces_of(min(len(population.groups), len(population.labels)), rows)
-    blocks = len(ends_of(rows)) - 1
-    return AT_DEAL * rows + blocks * classes * (AT_RULE + AT_BET * len(pieces) * len(pieces[0]))
+    shares = min(len(population.groups), len(population.labels))
+    pieces, blocks = 2 ** cuts_of(shares, rows), len(ends_of(rows)) - 1
+    cutting = AT_EDGE * pieces * shares**3
+    return cutting + AT_DEAL * rows + blocks * classes * (AT_RULE + AT_BET * pieces * shares)
