@@ -8,11 +8,7 @@ from typing import Any
 import pytest
 
 
-def first(number: int, values: Iterable[Any]) -> list[Any]:
-    """Return values to parametrize a test by, all but the first ones marked slow."""
-    return [
-        value
-        if place < number
-        else pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.slow)
-        for place, value in enumerate(values)
-    ]
+def first(number: int, values: Iterable[Any], *, single: bool = False) -> list[Any]:
+    """Return values to parametrize a test by, all but the first ones marked slow; of ``single`` ones tuples are one."""
+    given = [value if isinstance(value, tuple) and not single else (value,) for value in values]
+    return [pytest.param(*value, marks=pytest.mark.slow if n >= number else ()) for n, value in enumerate(given)]

@@ -29,6 +29,7 @@ from fairbound.problem.question import Shift
 from fairbound.solve.nearest_product import nearest_product, with_every_share
 from fairbound.solve.problem import Problem, problem_of
 from fairbound.solve.signed_values import objective_problem
+from tests.amounts import first
 from tests.by_hand import only
 from tests.divergence_oracles import farthest_share, members, primal_at
 from tests.forging import Change, Document, check_forgery, claims, statements
@@ -173,7 +174,7 @@ def test_random_populations_against_the_primal(name: DivergenceName, kind: str, 
 
 
 @pytest.mark.parametrize("name", MOST_OFTEN)
-@pytest.mark.parametrize("shape", [(2, 2), (3, 3), (2, 3)])
+@pytest.mark.parametrize("shape", first(2, [(2, 2), (2, 3), (3, 3)], single=True))
 def test_no_member_exceeds_the_bound(name: DivergenceName, shape: tuple[int, int]) -> None:
     rng = np.random.default_rng([NAMES.index(name), *shape])
     for shift in SHIFTS:
@@ -291,17 +292,21 @@ def test_extreme_populations(population: Population) -> None:
                 assert certificate.bound >= certificate.attained
 
 
-def test_curves_and_radii() -> None:
-    for name in NAMES:
-        asked: dict[str, Any] = {"divergence": name, "metric": "group_loss", "group": 0}
-        radii = [0.001, RADIUS[name], 1.5 * RADIUS[name]]
-        curve = certify_curve(MEAN, radii, **asked)
-        assert np.isnan(curve.bound[0])
-        assert curve.bound[1] < curve.bound[2]
-        assert verify(curve.to_json()).reasons == ()
-        found = largest_certified_rho(MEAN, float(curve.bound[1]) + 1e-7, **asked)
-        assert found == pytest.approx(RADIUS[name], abs=2e-5)
-    asked = {"divergence": "kl", "shift": "sensitive", "metric": "demographic_parity_ratio"}
+@pytest.mark.parametrize("name", first(2, NAMES))
+def test_curves_and_radii(name: DivergenceName) -> None:
+    asked: dict[str, Any] = {"divergence": name, "metric": "group_loss", "group": 0}
+    radii = [0.001, RADIUS[name], 1.5 * RADIUS[name]]
+    curve = certify_curve(MEAN, radii, **asked)
+    assert np.isnan(curve.bound[0])
+    assert curve.bound[1] < curve.bound[2]
+    assert verify(curve.to_json()).reasons == ()
+    found = largest_certified_rho(MEAN, float(curve.bound[1]) + 1e-7, **asked)
+    assert found == pytest.approx(RADIUS[name], abs=2e-5)
+
+
+@pytest.mark.slow
+def test_the_radius_that_a_ratio_keeps() -> None:
+    asked: dict[str, Any] = {"divergence": "kl", "shift": "sensitive", "metric": "demographic_parity_ratio"}
     ratio = certify(MEAN, 0.1, **asked)
     assert largest_certified_rho(MEAN, ratio.bound - 1e-6, **asked) == pytest.approx(0.1, abs=1e-4)
 

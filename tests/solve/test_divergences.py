@@ -34,6 +34,7 @@ from fairbound.solve.nearest_product import nearest_product, product_divergence
 from fairbound.solve.problem import Problem, problem_of
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.worst_within_cells import Ground, keep_inside, measure, worst_inside
+from tests.amounts import first
 from tests.by_hand import only
 from tests.divergence_oracles import distance, members, primal_at
 from tests.forging import Change, check_forgery, claims, statements
@@ -132,7 +133,7 @@ def test_random_populations_against_the_primal(name: DivergenceName, kind: str, 
 
 @pytest.mark.parametrize("shift", SHIFTS)
 @pytest.mark.parametrize("name", MOST_OFTEN)
-@pytest.mark.parametrize("shape", [(2, 2), (3, 3), (2, 3)])
+@pytest.mark.parametrize("shape", first(2, [(2, 2), (2, 3), (3, 3)], single=True))
 def test_no_member_exceeds_the_bound(name: DivergenceName, shift: Shift, shape: tuple[int, int]) -> None:
     """Near the nearest distribution, where almost nothing is left, and far from it."""
     rng = np.random.default_rng([NAMES.index(name), *shape, len(shift)])
@@ -387,11 +388,14 @@ def test_the_table_of_the_documentation() -> None:
         assert stated == pytest.approx(bounds, abs=1.1e-4)
 
 
-def test_largest_radius() -> None:
-    for name in NAMES:
-        rho = largest_certified_rho(MEAN, 0.3, divergence=name)
-        assert certify(MEAN, rho, divergence=name).bound <= 0.3
-        assert certify(MEAN, rho + 3e-6, divergence=name).attained > 0.3 - 2e-6
+@pytest.mark.parametrize("name", first(2, NAMES))
+def test_largest_radius(name: DivergenceName) -> None:
+    rho = largest_certified_rho(MEAN, 0.3, divergence=name)
+    assert certify(MEAN, rho, divergence=name).bound <= 0.3
+    assert certify(MEAN, rho + 3e-6, divergence=name).attained > 0.3 - 2e-6
+
+
+def test_largest_radius_of_all_and_of_none() -> None:
     assert largest_certified_rho(MEAN, 1.0, divergence="kl") == 1e9
     assert largest_certified_rho(MEAN, 1.0, divergence="total_variation") == 1.0
     assert largest_certified_rho(MEAN, 0.99, divergence="kl", fair=False) > 1.0
