@@ -341,7 +341,11 @@ def _moved(laws: Laws, role: int, free: Floats, step: Floats, x: Floats, cap: Fl
             term: Floats = np.where(mass > 0, mass / np.maximum(gap, 0.0), 0.0).sum(axis=(-1, -2))
         return term
 
-    low = _least(lambda move: (first * pulled(move)).max(axis=0) <= cap, -2.0 * spread, high)
+    def enough(move: Floats) -> Booleans:
+        with np.errstate(invalid="ignore"):  # no share of a pull without end: that is too much, to be sure
+            return (first * pulled(move)).max(axis=0) <= cap
+
+    low = _least(enough, -2.0 * spread, high)
     found = free.copy()
     if len(laws.parts) > 1:
         far, second = free[..., ~counted], share[..., ~counted][..., :1]
