@@ -1174,7 +1174,7 @@ function metricProved(read, sources, answered) { // answered: at each radius wit
 }
 
 const SHIFTS = {
-  general: "anything may change", stratified: "only the sizes of cells and of strata in them change", sensitive: "only the sizes of the cells change",
+  general: "anything may change", stratified: "only the sizes of cells change, and of strata that have rows in them", sensitive: "only the sizes of the cells change",
 };
 
 function wordsOf({ population: people, question: asked }) { // a question, in words that are not its author's
