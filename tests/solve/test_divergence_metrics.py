@@ -420,6 +420,11 @@ def test_a_leaf_that_proves_no_more_than_the_largest_value() -> None:
     checked(*next(islice(random_questions("total_variation"), 81, None)))
 
 
+def test_a_ratio_is_claimed_only_if_it_is_proved() -> None:
+    """Where nobody of a label is selected the largest value is zero, whatever the factor: that proves no factor."""
+    checked(*next(islice(random_questions("total_variation"), 328, None)))
+
+
 @pytest.mark.parametrize("name", MOST_OFTEN)
 def test_the_checker_proves_random_certificates(name: DivergenceName) -> None:
     checked_at_random(name, 24)

@@ -95,7 +95,8 @@ class Means:
         attaining = Attaining(problem, self.divergence, near, KEPT_SHARE)
         spots = (near.group_mass, near.label_mass), self._emptied(problem, given, near)
         both = Way(relaxed, self.divergence, None, "both", () if single or not inside else given.places)
-        top = float(relaxed.ceiling.max())
+        # A ratio's claim is a factor: multipliers have to prove that the largest value is not positive.
+        top = np.inf if self.compared.objective.ratio else float(relaxed.ceiling.max())
         ways: tuple[Way, ...] = (both,)
         if inside and single:
             ways = Way(problem, self.divergence, given), both
@@ -168,12 +169,12 @@ class Means:
             if attained >= factor - 0.02 * tol:
                 break
             factor = float(np.clip(attained, 0.0, 1.0))
-        for step in LOWERINGS:
-            tried = max(factor - step * tol, 0.0)
+        for tried in (max(factor - step * tol, 0.0) for step in LOWERINGS):
             (found,) = search([self.statement(tried)], rho, 0.01 * tol, budget, 0.0)
-            if found.bound <= 0.0 or tried == 0.0:  # means are not negative: no ratio is below zero
-                break
-        return Answer(tried, worst or found.witness, found.proof)
+            if tried > 0.0 and found.bound <= 0.0:
+                return Answer(tried, worst or found.witness, found.proof)
+        nothing = single_leaf(plain, 0.0, 0.0, relaxed=True)  # means are not negative: no ratio is below zero
+        return Answer(0.0, worst or found.witness, nothing)
 
     def free(self, rho: float, tol: float) -> Answer:
         """Answer without equal base rates, for the mean of a group or of a cell: one pair of multipliers."""

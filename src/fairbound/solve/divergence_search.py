@@ -279,7 +279,7 @@ def search(
             spare = 0
         if not worst.step(goal, len(worst.forest.pieces) + spare - 1):
             left.remove(worst)
-    return [one.answer(one.bound if target is None else target) for one in searches]
+    return [one.answer(one.bound if target is None else max(one.bound, target)) for one in searches]
 
 
 def free_answer(problem: Problem, divergence: Divergence, attaining: Attaining, rho: float) -> Answer:
