@@ -319,8 +319,10 @@ def test_hostile_documents_end() -> None:
     opinions = second_opinions(texts.values())
     found, _ = disagreements(texts, opinions)
     assert not found, "\n".join(found)
-    # Steps are counted, so that the same documents end on every machine; a step takes about a microsecond.
-    assert all(opinion["effort"] < 8_000_000 for opinion in opinions)
+    # Steps are counted before they are made, so that the same documents end on every machine; one takes about a
+    # microsecond.
+    assert all(opinion["effort"] <= 5_000_000 for opinion in opinions)
+    assert 5 < sum(opinion["effort"] > 4_900_000 for opinion in opinions) < len(opinions)  # many are near the limit
 
 
 def _strata(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:

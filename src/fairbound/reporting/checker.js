@@ -16,10 +16,11 @@ const KEEP = 192; // bits that rounding leaves
 const ROOM = 1n << 320n; // ends are exact up to this size
 const FAR = 640; // what lies so many bits below another number is rounded before it is added
 
-const effort = { spent: 0, most: Infinity };
+const effort = { spent: 0, most: Infinity, refused: false }; // steps that were made, and may be
 const spend = (steps) => {
-  effort.spent += steps;
-  if (effort.spent > effort.most) throw new Unproved("takes too much work (more is spent on it with --patient)");
+  effort.refused = effort.spent + steps > effort.most;
+  if (!effort.refused) effort.spent += steps;
+  else throw new Unproved("takes too much work (more is spent on it with --patient)");
 };
 
 const size = (n) => (n < 0n ? -n : n);
@@ -1233,7 +1234,7 @@ const LEFT = [
 
 function check(bytes, options = {}) { // the verdict on a document, whatever it is
   memory.clear();
-  Object.assign(effort, { spent: 0, most: options.patient ? 3e8 : 5e6 });
+  Object.assign(effort, { spent: 0, refused: false, most: options.patient ? 3e8 : 5e6 });
   const notes = new Set(), counted = { radii: 0, leaves: 0, witnesses: 0, beyond: false };
   const result = {
     verdict: "not a certificate", status: 2, reason: null, digest: null, sha256: bytes.length > MOST_BYTES ? null : hex(sha256(bytes)), about: null, questions: [], checked: [], left: LEFT,
@@ -1269,7 +1270,7 @@ function check(bytes, options = {}) { // the verdict on a document, whatever it 
     ];
   } catch (error) {
     if (!(error instanceof Malformed || error instanceof Unproved)) notes.add("the checker itself failed");
-    Object.assign(result, { reason: error.message, unfinished: effort.spent > effort.most });
+    Object.assign(result, { reason: error.message, unfinished: effort.refused });
   }
   return Object.assign(result, { notes: [...notes], effort: effort.spent });
 }
