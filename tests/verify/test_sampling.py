@@ -544,7 +544,7 @@ def test_costs_that_are_shared_are_bounded_for_every_way_to_share_them() -> None
         costs = 3.0 * np.vstack([rng.dirichlet(np.full(size, 0.7), 20_000), np.eye(size)])
         w, kappa, beta = nodes.T
         worst = float((w * (np.sqrt(costs / kappa) + beta) ** 2).sum(axis=1).max())
-        assert worst <= shared(arb(3.0), [tuple(map(arb, node)) for node in nodes]) <= 1.1 * worst
+        assert worst <= shared(arb(3.0), [(arb(v), arb(k), arb(b)) for v, k, b in nodes]) <= 1.1 * worst
 
 
 @pytest.mark.parametrize("shift", SHIFTS)
