@@ -10,7 +10,7 @@ import narwhals as nw
 Lazy = nw.LazyFrame[Any]
 Either = nw.LazyFrame[Any] | nw.DataFrame[Any]
 
-#: The natural logarithm of a positive number; the largest whole number below; the root of the absolute value, rounded up.
+#: Natural logarithm of a positive number; largest whole number below; root of the absolute value, rounded up.
 Function = Literal["ln", "floor", "root"]
 #: The same in the words of DuckDB and Spark, and in those of all others.
 SQL = {"ln": "ln({})", "floor": "CAST(floor({}) AS double)", "root": "ceil(sqrt(abs({})))"}
@@ -57,7 +57,7 @@ def applied(frame: Lazy, function: Function, names: dict[str, str]) -> Lazy:
     return frame.with_columns(**{name: COMMON[function](nw.col(column)) for name, column in names.items()})
 
 
-def _in_ibis(ibis: Any, function: Function, floating: bool) -> Callable[[Any], Any]:  # noqa: FBT001 (in two places)
+def _in_ibis(ibis: Any, function: Function, floating: bool) -> Callable[[Any], Any]:
     """Return the function of a column of Ibis."""
 
     def whole(name: str) -> Callable[[Any], Any]:

@@ -25,7 +25,7 @@ from fairbound.data.columns import Columns
 from fairbound.data.counted import COLLECT, Counted
 from fairbound.data.dialects import applied, computed
 from fairbound.data.exact_sums import Cut, careful_cut, guessed_cut, weight_column
-from fairbound.data.frame_values import check_sums, check_values, count_rows, fetch, missing_in, number, without_missing
+from fairbound.data.frame_values import check_sums, check_values, complete, fetch, missing_in, number
 from fairbound.data.lazy_losses import loss_columns, with_loss
 from fairbound.data.loss_summary import BINS, MOST_BINS, LossTable, bin_edges, bins_for, pack
 from fairbound.data.predicted import count_predicted
@@ -43,11 +43,7 @@ FITTING = MOST_BINS // BINS * (BINS + 1) + 1
 
 def count_lazy(frame: Lazy, columns: Columns) -> Counted:
     """Count the cells of a lazy frame and summarise their losses, inside its engine."""
-    excluded = 0
-    if columns.missing == "drop":
-        before = count_rows(frame)
-        frame = without_missing(frame, columns)
-        excluded = before - count_rows(frame)
+    frame, excluded = complete(frame, columns)
     cut = guessed_cut(frame, columns)
     found, top, bins, weight = _counted(frame, columns, cut)
     if weight is None:

@@ -15,7 +15,6 @@ from fairbound.data.dialects import applied, computed
 from fairbound.data.frame_values import SUM_TOLERANCE, number
 from fairbound.errors import InputError, argument
 
-
 #: Stands for a loss that cannot be computed because a probability is missing or is none.
 INVALID = -1.0
 
