@@ -175,6 +175,7 @@ ASKED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("limits", ["none", "skew", "rows"])
 @pytest.mark.parametrize("condition", ASKED)
