@@ -230,6 +230,7 @@ def test_with_given_shares_it_is_the_worst_case_there(shift: Any, condition: str
             assert bound == pytest.approx(sensitive_within(side, float(rho[0]), k), abs=1e-7)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("condition", ASKED)
 @pytest.mark.parametrize("shift", ["general", "sensitive"])

@@ -66,6 +66,7 @@ def failures(name: str, shift: Any, region: str, rows: int, draws: int, seed: in
     return failed, float(np.mean(excess))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("region", REGIONS)
 @pytest.mark.parametrize("shift", SHIFTS)
 @pytest.mark.parametrize("name", LAWS)
@@ -91,6 +92,7 @@ def means(truth: Truth) -> Floats:
     return (truth.probability * truth.loss).sum(axis=2) / truth.probability.sum(axis=2)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("region", [Sphere(), Sphere(intervals=1), Hoeffding()])
 @pytest.mark.parametrize("name", LAWS)
 def test_limits_of_means_hold_as_often_as_stated(name: str, region: Any) -> None:
