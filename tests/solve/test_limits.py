@@ -90,6 +90,7 @@ def refined(problem: Problem, rho: float) -> float:
     return best
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seed", range(24))
 def test_sensitive_shifting_agrees_with_a_grid(seed: int) -> None:
     """Two groups, two to four labels, limits on both sides: would fail if the bound came out 1e-6 too low."""
@@ -108,6 +109,7 @@ def test_sensitive_shifting_agrees_with_a_grid(seed: int) -> None:
     respects(problem.labels, certificate.witness.label_mass)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("seed", "shift"), list(product(range(15), ["general", "sensitive"])))
 def test_no_random_member_exceeds_the_bound(seed: int, shift: Any) -> None:
     rng = np.random.default_rng(900 + seed)

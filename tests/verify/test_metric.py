@@ -103,6 +103,7 @@ def document(*which: Any, **more: Any) -> Document:
     return found
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("curve", [False, True])
 @pytest.mark.parametrize("confidence", [None, 0.9])
 @pytest.mark.parametrize("metric", METRICS)
