@@ -387,7 +387,7 @@ def spoilt(change: Callable[[Any], object], *, mend: bool = True) -> str:
     change(document)
     if mend:
         document["plan_digest"] = digest_of(document["plan"])
-        document["digest"] = digest_of([document["plan"], document["parts"], document["cells"]])
+        document["digest"] = digest_of([document[key] for key in ("plan", "parts", "cells", "strata")])
     return json.dumps(document)
 
 
