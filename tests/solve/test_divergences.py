@@ -515,7 +515,7 @@ def test_the_checker_proves_many_random_certificates(name: DivergenceName) -> No
 
 
 @pytest.mark.one_in(4)
-@pytest.mark.parametrize(("name", "tolerance"), zip(NAMES, (2e-3, 2e-5, 2e-5, 2e-3), strict=True))
+@pytest.mark.parametrize(("name", "tolerance"), list(zip(NAMES, (2e-3, 2e-5, 2e-5, 2e-3), strict=True)))
 def test_many_losses_are_merged_with_mean_and_variance(name: DivergenceName, tolerance: float) -> None:
     rng = np.random.default_rng(1)
     cell = np.repeat(np.arange(4), 300)
