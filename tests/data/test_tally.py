@@ -106,6 +106,7 @@ def assert_same(one: Population, two: Population) -> None:
         np.testing.assert_array_equal(getattr(table(one), field), getattr(table(two), field))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_sum_is_the_count_of_all_rows_in_any_order(way: str, engine: str) -> None:

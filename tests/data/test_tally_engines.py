@@ -66,6 +66,7 @@ def counted(frame: Any, way: str) -> dict[str, Any]:
 
 
 @each_engine
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_all_engines_count_the_same(engine: str, way: str, tmp_path: Path) -> None:
     assert counted(ENGINES[engine](rows(), tmp_path), way) == counted(rows(), way)
