@@ -21,6 +21,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.arithmetic.rounding import LEEWAY, margin, raised
+from fairbound.data.cells import number
 from fairbound.errors import InputError, given
 
 #: A name of :data:`DIVERGENCES`, or that of a family, a colon and the order.
@@ -446,17 +447,23 @@ def _of_family(name: str, family: str, text: str) -> Divergence:
     try:
         order = float(text)
     except ValueError:
-        order = math.nan
+        message = f"{given('divergence', name)} needs its order behind a colon, such as '{family}:1.5'"
+        raise InputError(message) from None
+    return FAMILIES[family].of(check_order("divergence", order, given("divergence", name)))
+
+
+def check_order(argument: str, value: object, said: str = "") -> float:
+    """Return an order of Cressie and Read's divergences, or of Rényi's."""
+    meaning = "it is an order, the power of q / p in the divergence"
+    order = number(argument, value, -math.inf, math.inf, meaning)
+    said = said or given(argument, order, "g")
     if not LEAST_ORDER <= order <= LARGEST_ORDER:
-        message = (
-            f"{given('divergence', name)} needs its order behind a colon, a number from {LEAST_ORDER:g} to "
-            f"{LARGEST_ORDER:g}, such as '{family}:1.5'"
-        )
+        message = f"{said}: orders go from {LEAST_ORDER:g} to {LARGEST_ORDER:g}; {meaning}"
         raise InputError(message)
     if abs(order - 1.0) < NEAR_ONE:
-        message = f"{given('divergence', name)}: of order 1 it is the Kullback-Leibler divergence; use 'kl'"
+        message = f"{said}: of order 1 it is the Kullback-Leibler divergence; use {given('divergence', 'kl')}"
         raise InputError(message)
-    return FAMILIES[family].of(order)
+    return order
 
 
 def divergence_name(kind: str, order: float | None) -> DivergenceName:
