@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from fairbound import (
     Certificate,
@@ -237,6 +238,39 @@ def test_any_base_rates(name: DivergenceName) -> None:
     exact = (errors / 0.8 / (1 - (1 - share) / 0.8)).max()  # all errors are kept, and all rows of other groups
     found = certify(MEAN, 0.2, divergence="trimming", metric="group_loss", fair=False)
     assert found.bound == pytest.approx(exact, abs=2e-7)
+
+
+def test_any_base_rates_and_an_empty_cell_against_a_linear_program() -> None:
+    """Total variation: what is added sits in the empty cell, unless values elsewhere are larger than those there.
+
+    A mean given a group is a fraction of linear functions; in units of the group's mass it is a linear program.
+    """
+    rng = np.random.default_rng(4)
+    for _ in range(6):
+        mass, loss = rng.dirichlet(np.ones(4)).reshape(2, 2), rng.uniform(0, 0.6, (2, 2))
+        empty = tuple(rng.integers(0, 2, 2))
+        mass[empty], loss[empty], rho = 0.0, 0.0, float(rng.uniform(0.01, 0.2))
+        mass /= mass.sum()
+        population = Population.from_moments(mass, loss)
+        value, p = loss.copy(), population.mass.ravel()
+        value[empty] = 1.0
+        for group in range(2):
+            inside = np.repeat(np.arange(2) == group, 2).astype(float)
+            # masses of cells, how far each is from P's, and how much all is in these units
+            cost = np.concatenate([-value.ravel() * inside, np.zeros(5)])
+            apart = np.block([[sign * np.eye(4), -np.eye(4), -sign * p[:, None]] for sign in (1, -1)])
+            ball = np.concatenate([np.zeros(4), np.full(4, 0.5), [-rho]])
+            equal = np.array([[*inside, *np.zeros(5)], [*np.ones(4), *np.zeros(4), -1.0]])
+            exact = linprog(cost, np.vstack([apart, ball]), np.zeros(9), equal, [1.0, 0.0])
+            assert exact.fun is not None
+            certificate = certify(
+                population, rho, divergence="total_variation", metric="group_loss", group=group,
+                shift="sensitive", fair=False, empty_cells="ceiling",
+            )  # fmt: skip
+            assert certificate.bound >= -exact.fun - 1e-12
+            assert certificate.bound == pytest.approx(-exact.fun, abs=3e-7)
+            assert certificate.gap <= 1e-6
+            assert verify(certificate).valid
 
 
 @pytest.mark.parametrize("name", MOST_OFTEN)

@@ -28,7 +28,15 @@ from fairbound import (
 from fairbound.cli import main
 from fairbound.sampling.region import Sphere
 from fairbound.verify.balls import PRECISION
-from fairbound.verify.sphere import Node, affinity_of_classes, affinity_of_masses, budget, is_upper_limit, tail
+from fairbound.verify.sphere import (
+    Node,
+    affinity_of_classes,
+    affinity_of_masses,
+    budget,
+    is_upper_limit,
+    shared,
+    tail,
+)
 from tests.amounts import first
 from tests.by_hand import only
 from tests.forging import Change, Document, better, check_forgery, mended
@@ -526,3 +534,28 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "the confidence region 'sphere' at confidence 0.9" in capsys.readouterr().out
     assert main(["show", str(file)]) == 0
     assert "with probability at least 90% over the draw of the 3,000 rows (region 'sphere')" in capsys.readouterr().out
+
+
+def test_costs_that_are_shared_are_bounded_for_every_way_to_share_them() -> None:
+    """Against random divisions of the cost, of which the best comes close."""
+    rng = np.random.default_rng(8)
+    for size in (1, 2, 3):
+        nodes = rng.uniform([0.1, 0.5, 0.0], [2.0, 4.0, 0.3], (size, 3))
+        costs = 3.0 * np.vstack([rng.dirichlet(np.full(size, 0.7), 20_000), np.eye(size)])
+        w, kappa, beta = nodes.T
+        worst = float((w * (np.sqrt(costs / kappa) + beta) ** 2).sum(axis=1).max())
+        assert worst <= shared(arb(3.0), [(arb(v), arb(k), arb(b)) for v, k, b in nodes]) <= 1.1 * worst
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_a_multiplier_that_is_too_small_proves_nothing(monkeypatch: pytest.MonkeyPatch, shift: Any) -> None:
+    """Floats choose it; were it taken as it is, an experiment would seem to make the region smaller."""
+    population = sample(np.random.default_rng(3), 400, "coarse")
+    text = certify(population, 0.5, shift=shift, confidence=0.9).to_json()
+    assert verify(text).valid
+    monkeypatch.setattr("fairbound.verify.sphere.STEPS", (-0.5,))
+    result = verify(text)
+    assert not result.valid
+    assert "a multiplier of the confidence region is too small" in result.reasons[0]
+    with pytest.raises(ArithmeticError, match="too small"):
+        shared(arb(1.0), [(arb(1.0), arb(1.0), arb(0.1)), (arb(0.5), arb(2.0), arb(0.1))])
