@@ -71,12 +71,12 @@ class Real { // some real number from lo · 2^e to hi · 2^e
     return Real.rounded(down(lo, lo < 0n ? b.lo : b.hi), -down(-hi, hi < 0n ? b.hi : b.lo), a.e - b.e - by);
   }
   get square() { const x = this.times(this); return x.lo < 0n ? positive(x) : x; }
-  get sqrt() { need(this.lo >= 0n, "a square root of what may be negative"); return this.rising(root); }
+  get sqrt() { need(this.lo >= 0n, "a square root of what may be negative"); return this.rising(root, 4); }
   get log() { need(this.lo > 0n, "a logarithm of what may not be positive"); return this.rising(logarithm); }
   get exp() { return this.rising(exponential); }
-  rising(f) { // f encloses the values of a function that does not fall
-    spend(20);
-    return hull(f(this.lo, this.e), f(this.hi, this.e));
+  rising(f, steps = 20) { // f encloses the values of a function that does not fall
+    spend(steps);
+    return this.lo === this.hi ? f(this.lo, this.e) : hull(f(this.lo, this.e), f(this.hi, this.e));
   }
   power(exponent) { // of what is not negative; where it may be 0 the exponent is positive
     if (this.lo > 0n) return this.log.times(exponent).exp;
@@ -323,6 +323,19 @@ const DIVERGENCES = {
     conjugate: (z, lam, kappa) => kappa.times(positive(z)),
     cost: (p, q, kappa) => { need(q.atMost(kappa.times(p)), "the witness is too dense"); return ZERO; },
   }),
+  cressie_read: (order) => {
+    const a = Real.of(order), b = a.minus(ONE), steep = order < 1;
+    return {
+      words: `Cressie-Read divergence of order ${order}`, slope: steep ? ONE.over(b.negated) : null, offset: ONE.over(a),
+      bounded: false, drops: order > 2,
+      conjugate: (z, lam) => {
+        const u = ONE.plus(b.times(z).over(lam));
+        need(!steep || u.lo > 0n, "a value is too far above its multiplier");
+        return lam.over(a).times(positive(u).power(a.over(b)));
+      },
+      cost: (p, q) => (q.zero ? q : q.times(q.over(p).power(b).minus(a)).over(a.times(b))),
+    };
+  },
 };
 
 // ---- The document: each type reads a value, or refuses it ----------------------------------------------------------------
@@ -421,7 +434,7 @@ const certificate = (() => {
   const question = object({
     measure: count, metric: object({ name: text, group: or(name) }), shift: choice("general", "stratified", "sensitive"),
     support: choice("any", "observed"), empty_cells: choice("refuse", "ceiling"), divergence: choice(...Object.keys(DIVERGENCES)),
-    fair: truth, base_rate_tolerance: or(share), group_limits: limits("groups"),
+    order: or(between(0.1, 10)), fair: truth, base_rate_tolerance: or(share), group_limits: limits("groups"),
     label_limits: limits("labels"), confidence: or(share), tol: amount,
     statements: list(object({ objective: or(objective), confidence: or(share), sampling: or(sampling) })),
     distance: or(radius), points: list(object({ rho: radius, claim: or(claim), answers: list(answer) })),
@@ -432,9 +445,10 @@ const certificate = (() => {
     measures: list(object({ loss: texts(200), pos_label: or(name), ceiling: or(amount), knowledge })),
   });
   const versioned = or(object({ name: text, version: or(text) }));
-  const role = choice("group", "label", "prediction", "probability", "losses", "weight");
+  const role = choice("group", "label", "prediction", "probability", "losses", "weight", "stratum");
   const provenance = object({
     date: or(text), note: or(text), files: list(object({ name: text, sha256: digits })), columns: list(object({ role, name: text })),
+    cuts: list(object({ name: text, at: or(list(number)), quantiles: or(count) })),
     meanings: list(object({ label: name, words: text })), model: versioned, data: versioned,
   });
   return object({
@@ -502,7 +516,8 @@ function questionFits({ people, asked }) {
   form(tolerance === null || (asked.fair && tolerance > 0), "a tolerance is not allowed");
   const free = labels.skew === null && !labels.rows.length;
   form((tolerance === null && asked.fair) || free, "limits on labels are for equal base rates");
-  form(asked.confidence === null || (asked.divergence === "hellinger" && !stratified), "a confidence is for Hellinger's distance");
+  form(asked.confidence === null || asked.divergence === "hellinger", "a confidence is for Hellinger's distance");
+  form((asked.order !== null) === (asked.divergence === "cressie_read") && asked.order !== 1, "an order is for cressie_read, and not 1");
   form(!stratified || asked.support === "observed", "within strata only losses that occur are spoken of");
   form(statements.length > 0, "there is no statement");
   form(metric !== "loss" || (statements.length === 1 && asked.metric.group === null), "a loss is one statement");
