@@ -20,6 +20,12 @@ def distance(name: str, p: Floats, q: Floats, outside: float = 0.0) -> float:
     p, q = p[p > 0], q[p > 0]
     if name == "total_variation":
         return 0.5 * (float(np.abs(p - q).sum()) + outside)
+    if name.startswith("cressie_read:"):
+        a = float(name.partition(":")[2])
+        if outside > 0 and a > 1:
+            return float("inf")
+        t = q / p
+        return float((p * (t**a - a * t + a - 1.0)).sum() / (a * (a - 1.0))) + outside / abs(1.0 - a)
     if outside > 0:
         return float("inf")
     if name == "trimming":  # the largest share of P that is left over if as much as possible of it is made Q
@@ -27,6 +33,12 @@ def distance(name: str, p: Floats, q: Floats, outside: float = 0.0) -> float:
     if name == "chi_squared":
         return float(((q - p) ** 2 / p).sum())
     return float((q[q > 0] * np.log(q[q > 0] / p[q > 0])).sum() + p.sum() - q.sum())
+
+
+def escapes(name: str) -> bool:
+    """Whether Q may have mass where P has none, at a finite price."""
+    order = float(name.partition(":")[2] or 1.0)
+    return name == "total_variation" or order < 1.0
 
 
 class _Rows:
@@ -66,7 +78,7 @@ def primal_at(problem: Problem, name: str, rho: float, r: Floats, *, strictly: b
     for number, (s, y) in enumerate(cells):
         inside = {i: 1.0 for i, place in enumerate(places) if place[:2] == (s, y)}
         equal.add({**inside, u_at + number: 1.0, k_at + s: -float(r[y])}, 0.0)
-        allowed = name == "total_variation" and (problem.unseen or problem.mass[s, y] == 0)
+        allowed = escapes(name) and (problem.unseen or problem.mass[s, y] == 0)
         less.add({u_at + number: 1.0}, 1.0 if allowed else 0.0)
     if problem.groups.skew is not None:
         for a in range(groups):
@@ -81,7 +93,12 @@ def primal_at(problem: Problem, name: str, rho: float, r: Floats, *, strictly: b
             less.add({i: 1.0, t_at + i: -1.0} if name == "total_variation" else {i: 1.0 - rho}, float(p[i]))
         found = linprog(-gain, np.array(less.rows), less.right, np.array(equal.rows), equal.right, method="highs")
         return -float(found.fun or 0.0) if found.status == 0 else -np.inf
-    less.add(ball, rho if name == "chi_squared" else rho + float(p.sum()) - 1.0)
+    a = float(name.partition(":")[2] or 1.0)  # with t = q^a p^(1-a), D = (sum t - 1) / (a (a - 1)), wherever else Q is
+    if a != 1.0:
+        most = 1.0 + a * (a - 1.0) * rho
+        less.add(ball if a > 1 else dict.fromkeys(ball, -1.0), 1.0 if a > 1 else -most)
+    else:
+        less.add(ball, rho if name == "chi_squared" else rho + float(p.sum()) - 1.0)
     for i in range(t_at):
         less.add({i: -1.0}, 0.0)
     rows, right = [*equal.rows, *less.rows], [*equal.right, *less.right]
@@ -92,6 +109,11 @@ def primal_at(problem: Problem, name: str, rho: float, r: Floats, *, strictly: b
             one[t_at + i], two[i] = 1.0, -1.0
             rows, right = [*rows, one, two, three], [*right, 0.0, 0.0, float(p[i])]
             cones.append(clarabel.ExponentialConeT())
+        elif a != 1.0:  # q <= t^(1/a) p^(1-1/a), or t <= q^a p^(1-a)
+            one[t_at + i if a > 1 else i], three[i if a > 1 else t_at + i] = -1.0, -1.0
+            middle = float(p[i]) * (most ** (1.0 / (a - 1.0)) if a > 1 else 1.0)  # of a > 1 t is a part of the most
+            rows, right = [*rows, one, two, three], [*right, 0.0, middle, 0.0]
+            cones.append(clarabel.PowerConeT(1.0 / a if a > 1 else a))
         else:  # (q - p)^2 <= t p
             one[t_at + i], two[i], three[t_at + i] = -1.0, -2.0, -1.0
             rows, right = [*rows, one, two, three], [*right, float(p[i]), -2.0 * float(p[i]), -float(p[i])]
@@ -164,7 +186,7 @@ def members(
         tilted = tilted * (rng.random(tilted.shape) < rng.choice([0.7, 1.0]))
         total = tilted.sum(axis=2)
         tilted = np.where((total > 0)[..., None], tilted / np.where(total > 0, total, 1.0)[..., None], plain)
-        free = problem.unseen and name == "total_variation"
+        free = problem.unseen and escapes(name)
         unseen = np.where(empty, 1.0, rng.random(cell.shape) * rng.choice([0.0, 0.1, 1.0]) * free)
         for pull in (0.0, 1e-3, 0.01, 0.1, 0.3, 0.6, 0.9, 0.99, 1.0):
             kk = problem.groups.inside((1 - pull) * k + pull * near[0][0])

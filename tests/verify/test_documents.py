@@ -69,6 +69,7 @@ def whole(statements: list[Any], answers: list[Document], claim: Document, **que
         "support": "any",
         "empty_cells": "ceiling",
         "divergence": "hellinger",
+        "order": None,
         "fair": True,
         "base_rate_tolerance": None,
         "group_limits": FREE,

@@ -12,7 +12,7 @@ from itertools import pairwise, product
 from typing import Any
 
 from fairbound.verify.beside.looks import taken_for
-from fairbound.verify.divergences import DIVERGENCES
+from fairbound.verify.divergences import FAMILIES, divergence_of
 from fairbound.verify.document import (
     Answer,
     Claim,
@@ -166,6 +166,8 @@ def _check_question(question: Question) -> None:
     _check(free, "label_limits", "must be empty where base rates may differ")
     within = question.shift != "stratified" or question.support == "observed"
     _check(within, "support", "must be observed where only strata move")
+    known = (question.order is not None) == (question.divergence in FAMILIES) and question.order != 1
+    _check(known, "order", "must be given of cressie_read alone, and not be 1")
     sampled = question.confidence is not None
     _check(
         not sampled or question.divergence == "hellinger",
@@ -219,7 +221,7 @@ def _check_sampling(sampling: Sampling, first: Sampling | None, top: float | Non
 
 def _check_points(question: Question, lengths: Lengths) -> None:
     points, statements, distance = question.points, question.statements, question.distance or 0.0
-    most = DIVERGENCES[question.divergence].most
+    most = divergence_of(question).most
     _check(distance <= most, "distance", "is larger than the divergence can be")
     certified = [point.rho for point in points if point.claim is not None]
     _check(bool(certified), "points", "must have a certified radius: otherwise there is nothing to check")

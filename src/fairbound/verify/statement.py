@@ -12,7 +12,7 @@ from itertools import product
 from flint import arb, fmpq
 
 from fairbound.verify.balls import ONE, ZERO, balls, exact, largest, require, total
-from fairbound.verify.divergences import DIVERGENCES
+from fairbound.verify.divergences import divergence_of
 from fairbound.verify.document import Losses, Mean, Measured, Objective, Question, Strata
 from fairbound.verify.shares import Side
 
@@ -59,7 +59,7 @@ class Statement:
         self.question, self.objective = question, objective
         self.groups = Side(len(population.groups), question.group_limits, LEEWAY)
         self.labels = Side(len(population.labels), question.label_limits, LEEWAY)
-        self.divergence = DIVERGENCES[question.divergence]
+        self.divergence = divergence_of(question)
         #: Whether Q may have losses that P does not have.
         self.unseen = question.shift == "general" and question.support == "any"
         #: Whether it speaks of every two groups.
@@ -145,7 +145,7 @@ def radius(question: Question, rho: float, affinity: arb | None) -> arb:
     if question.divergence == "hellinger":
         least = 1 - arb(rho) ** 2 if affinity is None else affinity
         return 1 - (least - arb(LEEWAY)).max(ZERO)
-    return ZERO if DIVERGENCES[question.divergence].bounded else arb(rho) + arb(LEEWAY) * (1 + arb(rho))
+    return ZERO if divergence_of(question).bounded else arb(rho) + arb(LEEWAY) * (1 + arb(rho))
 
 
 def _cell(population: Measured, question: Question, place: Place, whole: arb, sign: int, factor: float) -> Cell:
@@ -196,7 +196,7 @@ def _law(population: Measured, question: Question, place: Place, *, falling: boo
         edges = [(low, high, weight / inside, part) for low, high, weight, part in bins if not weight.is_zero()]
         return [end for low, high, w, t in edges for end in ((w * (1 - t), low), (w * t, high))], lower
     require(question.support == "any", "observed support needs the losses themselves")
-    if isinstance(known, Mean) or DIVERGENCES[question.divergence].jumps:  # which knows no worst law of a variance
+    if isinstance(known, Mean) or divergence_of(question).only_means:  # which knows no worst law of a variance
         law = [((top - mean) / top, ZERO), (mean / top, top)]
         return law, law
     variance, room = arb(known.variance[s][y]), mean if falling else top - mean
