@@ -594,9 +594,9 @@ const LAWS = {
   },
   mean_variance: ({ mean, variance }, here, M, sign, drops) => {
     if (drops) return LAWS.mean({ mean }, here, M);
-    const E = Real.of(here(mean)), V = Real.of(here(variance)), gap = Real.of(M).minus(E);
-    const way = sign < 0 ? E : gap, all = V.plus(way.square), far = way.zero ? ZERO : V.over(all), close = ONE.minus(far);
-    const step = way.zero ? ZERO : V.over(way);
+    const E = Real.of(here(mean)), V = Real.of(here(variance)), way = sign < 0 ? E : Real.of(M).minus(E);
+    if (way.zero) return LAWS.mean({ mean }, here, M); // all losses are 0, or M
+    const far = V.over(V.plus(way.square)), close = ONE.minus(far), step = V.over(way);
     const atoms = sign < 0 ? [[ZERO, far], [E.plus(step), close]] : [[E.minus(step), close], [Real.of(M), far]];
     return [atoms, atoms];
   },
