@@ -134,7 +134,7 @@ class Certificate:
         Linear limits on Q's group shares and on its label shares; None for none.
     divergence
         How the distance from the data is measured: "hellinger", "total_variation", "kl",
-        "chi_squared" or "trimming".
+        "chi_squared", "trimming" or "cressie_read:1.5", with its order.
     metric
         What is bounded: "loss", or another metric.
     group

@@ -152,7 +152,7 @@ def read_populations(document: written.Document) -> list[Population]:
     ]
 
 
-def _read_knowledge(known: written.Knowledge) -> Knowledge:
+def _read_knowledge(known: written.Knowledge, *, sampled: bool = False) -> Knowledge:
     if isinstance(known, written.Losses):
         cells = known.cells
         width = max(1, *(len(cell) for row in cells for cell in row))
@@ -164,7 +164,8 @@ def _read_knowledge(known: written.Knowledge) -> Knowledge:
         return LossTable(low, high, weight, 1.0 - to_high, to_high, int(known.rows))
     if isinstance(known, written.Strata):
         weight, mean = np.moveaxis(_floats(known.cells), -1, 0)
-        return ByStratum.of(tuple(read_name(name) for name in known.names), weight, mean)
+        found = ByStratum.of(tuple(read_name(name) for name in known.names), weight, mean)
+        return found.limited(weight, mean) if sampled else found
     if isinstance(known, written.MeanVariance):
         return MeanAndVariance(_floats(known.mean), _floats(known.variance))
     return MeanOnly(_floats(known.mean))
@@ -189,7 +190,8 @@ def read_sampling(document: written.Statement, population: Population, shift: st
     sampling, about = document.sampling, document.objective
     if sampling is None or document.confidence is None:
         return None
-    known = replace(population, weight=_floats(sampling.weight), knowledge=_read_knowledge(sampling.knowledge))
+    of_sample = _read_knowledge(sampling.knowledge, sampled=True)
+    known = replace(population, weight=_floats(sampling.weight), knowledge=of_sample)
     sample = None
     if sampling.counts is not None and sampling.losses is not None:
         sample = Sample(_floats(sampling.counts), _floats(sampling.losses), sampling.seed)

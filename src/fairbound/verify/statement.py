@@ -61,7 +61,9 @@ class Statement:
         self.labels = Side(len(population.labels), question.label_limits, LEEWAY)
         self.divergence = divergence_of(question)
         #: Whether Q may have losses that P does not have.
+        sampled = affinity is not None
         self.unseen = question.shift == "general" and question.support == "any"
+        self.unseen |= sampled and question.shift == "stratified"
         #: Whether it speaks of every two groups.
         self.every = objective is not None and objective.plus is None and objective.minus is None
         #: Whether the claim is a factor: that a difference with it is not positive.
@@ -88,7 +90,8 @@ class Statement:
         places = list(product(range(self.groups.size), every))
 
         def cells(role: int) -> dict[Place, Cell]:
-            return {at: _cell(population, question, at, whole, self.sign(*at, role=role), factor) for at in places}
+            signs = {at: self.sign(*at, role=role) for at in places}
+            return {at: _cell(population, question, at, whole, sign, factor, sampled) for at, sign in signs.items()}
 
         #: The cells; of every two groups by what becomes of the group: it does not count, is added, is subtracted.
         self.roles = [cells(role) for role in ((0, 1, -1) if self.every else (0,))]
@@ -148,7 +151,9 @@ def radius(question: Question, rho: float, affinity: arb | None) -> arb:
     return ZERO if divergence_of(question).bounded else arb(rho) + arb(LEEWAY) * (1 + arb(rho))
 
 
-def _cell(population: Measured, question: Question, place: Place, whole: arb, sign: int, factor: float) -> Cell:
+def _cell(
+    population: Measured, question: Question, place: Place, whole: arb, sign: int, factor: float, sampled: bool
+) -> Cell:
     """Return the values of a cell: its losses, ``factor`` times, or with a minus, or none."""
     top, mass = population.ceiling, arb(population.weight[place[0]][place[1]]) / whole
     anything = question.shift == "general" and question.support == "any"
@@ -160,7 +165,7 @@ def _cell(population: Measured, question: Question, place: Place, whole: arb, si
     if anything or empty:
         least, most = ZERO, arb(top or 0)
     else:
-        losses = [loss for _, loss in upper]
+        losses = [loss for _, loss in (lower if sampled else upper)]  # strata may lack rows by chance
         least, most = -largest(-loss for loss in losses), largest(losses)
     scale, end = (arb(factor), most) if sign > 0 else (arb(sign), least)
     lower = [(mass * share, scale * loss) for share, loss in lower]

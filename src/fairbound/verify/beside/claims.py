@@ -111,10 +111,8 @@ def _where(question: Question, population: Measured, rho: str) -> str:
     if question.shift == "sensitive":
         said.append("in which only the shares of the cells of group and label have changed")
     elif question.shift == "stratified":
-        said.append(
-            "in which only the shares of the strata of the cells have changed, and no stratum occurs in a cell in "
-            "which it has no rows"
-        )
+        own = "" if question.confidence is not None else ", and no stratum occurs in a cell in which it has no rows"
+        said.append(f"in which only the shares of the strata of the cells have changed{own}")
     elif question.support == "observed":
         said.append("in which anything may have changed, but no loss occurs that was not observed in its cell")
     else:
