@@ -1482,17 +1482,18 @@ function samplingProved({ people, asked }, place, confidence) { // what it canno
   need(same(sampling.weight, people.weight), "the weights of the surrogate are not those of the rows");
   const cells = sampled(people, place), err = ONE.minus(confidence), notes = [];
   const choice = (what) => notes.push(`the choice of ${what}, to be made without looking at the rows`);
+  const even = (x) => (Math.abs(x % 1) === 0.5 ? 2 * Math.round(x / 2) : Math.round(x)), usual = Math.max(2, even(0.8 * rows ** 0.2));
+  let random = stratified;
   if (stratified) choice("the strata, and of where columns are cut");
   if (sampling.region === "hoeffding") {
     byHoeffding(place, cells, err, people);
     choice("the region");
-    return notes;
+  } else {
+    need(sampling.region === "sphere" && (stratified || sampling.losses !== null), "the region is unknown");
+    random = onSphere(place, cells, err, people) || stratified;
+    if (sampling.seed) choice("the seed");
+    if (!stratified && sampling.losses.length - 1 !== (zeroOne(loss) ? 1 : usual)) choice("the number of losses");
   }
-  need(sampling.region === "sphere" && (stratified || sampling.losses !== null), "the region is unknown");
-  const random = onSphere(place, cells, err, people), usual = 0.8 * rows ** 0.2;
-  const even = Math.abs(usual % 1) === 0.5 ? 2 * Math.round(usual / 2) : Math.round(usual);
-  if (sampling.seed) choice("the seed");
-  if (!stratified && sampling.losses.length - 1 !== (zeroOne(loss) ? 1 : Math.max(2, even))) choice("the number of losses");
   if (random && !zeroOne(loss) && !["brier", "jsd", "absolute"].includes(loss)) choice("the largest loss");
   return notes;
 }
