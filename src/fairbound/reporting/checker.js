@@ -356,9 +356,8 @@ const certificate = (() => {
   const texts = (most) => when(
     (value) => typeof value === "string" && value.length <= 2 * most && [...value].length <= most, "is not a text, or too long",
   );
-  const whole = (high) => when(
-    (value) => (typeof value === "bigint" || Number.isInteger(value)) && value >= 0 && value <= high, `is not whole, or not from 0 to ${high}`,
-  );
+  const isWhole = (value) => typeof value === "bigint" || Number.isInteger(value);
+  const whole = (high) => when((value) => isWhole(value) && value >= 0 && value <= high, `is not whole, from 0 to ${high}`);
   const between = (low, high) => (value) => {
     const x = value instanceof Written ? value.value : value;
     form(typeof x === "number" && x >= low && x <= high, `is not a number from ${low} to ${high}`);
@@ -517,7 +516,8 @@ function questionFits({ people, asked }) {
   const free = labels.skew === null && !labels.rows.length;
   form((tolerance === null && asked.fair) || free, "limits on labels are for equal base rates");
   form(asked.confidence === null || asked.divergence === "hellinger", "a confidence is for Hellinger's distance");
-  form((asked.order !== null) === (asked.divergence === "cressie_read") && asked.order !== 1, "an order is for cressie_read, and not 1");
+  const ordered = asked.divergence === "cressie_read";
+  form((asked.order !== null) === ordered && asked.order !== 1, "an order is for cressie_read, and is not 1");
   form(!stratified || asked.support === "observed", "within strata only losses that occur are spoken of");
   form(statements.length > 0, "there is no statement");
   form(metric !== "loss" || (statements.length === 1 && asked.metric.group === null), "a loss is one statement");
@@ -1079,7 +1079,8 @@ function wordsOf({ people, asked }) { // a question, in words that are not its a
   const { group_limits: g, label_limits: l, metric, base_rate_tolerance: tolerance } = asked, rows = g.rows.length + l.rows.length;
   return [
     `${metric.name.replaceAll("_", " ")}${metric.group === null ? "" : ` of the group ${shown(metric.group)}`}`,
-    people.loss === "selected" ? `selected are rows that are predicted as ${shown(people.pos_label)}` : `the loss is called ${shown(people.loss)}`,
+    people.loss === "selected" ? `selected are rows that are predicted as ${shown(people.pos_label)}`
+      : `the loss is called ${shown(people.loss)}`,
     SHIFTS[asked.shift],
     asked.support === "observed" && asked.confidence === null && "only losses and strata that occur",
     !asked.fair ? "any base rates" : tolerance === null ? "equal base rates" : `base rates that differ by at most ${tolerance}`,
@@ -1091,7 +1092,7 @@ function wordsOf({ people, asked }) { // a question, in words that are not its a
   ].filter((part) => part !== false).join("; ");
 }
 const aboutData = ({ rows, weighted, groups, labels }) =>
-  `${rows === null ? "an unknown number of" : rows} rows${weighted ? " with weights" : ""}; groups ${listed(groups)}; labels ${listed(labels)}`;
+  `${rows ?? "an unknown number of"} rows${weighted ? " with weights" : ""}; groups ${listed(groups)}; labels ${listed(labels)}`;
 
 function gateOf(one, points, { threshold, passed }) { // its truth, and its words
   const [side, choose] = isRatio(one) ? ["at least", least] : ["at most", most];
@@ -1123,15 +1124,16 @@ function questionProved(one, counted, notes, progress) {
 
 const LEFT = [
   "what names look like: a loss may be called almost like one of ours",
-  "that the statistics are those of the data, and what the document says for people: where it comes from, producer, excluded rows, the gap aimed at, radii without a claim",
+  "that the statistics are those of the data, and what the document says for people: where it comes from, producer, "
+    + "excluded rows, the gap aimed at, radii without a claim",
 ];
 const BEYOND = "the sample of the region prequential and its bets are left to fairbound verify; all else holds";
 
-const inWords = (n, one, many) => (n === 1 ? `1 ${one}` : `${n} ${many}`);
+const inWords = (n, one, many) => `${n} ${n === 1 ? one : many}`;
 const checkedOf = (read, { leaves, radii, witnesses }) => [
   "the text, the entries and how they fit together", "the digest of the statistics",
-  `the multipliers of ${leaves} leaves at ${inWords(radii, "radius", "radii")}, by weak duality, in exact numbers rounded outward`,
-  `${witnesses} worst cases: limits, base rates, distance and value`, "that the metrics follow from their statements",
+  `the multipliers of ${inWords(leaves, "leaf", "leaves")} at ${inWords(radii, "radius", "radii")}, by weak duality, rounded outward`,
+  `${inWords(witnesses, "worst case", "worst cases")}: limits, base rates, distance and value`, "that the metrics follow from their statements",
   read.gates.length && `what ${inWords(read.gates.length, "gate says", "gates say")} of the bounds`,
   read.confidence !== null && "the confidence region of the sample, computed anew from the counts",
 ].filter(Boolean);
@@ -1212,10 +1214,6 @@ function* twister(words) { // random numbers: the Mersenne Twister, seeded with 
   }
 }
 
-const before = (a, b) => { // the order of texts of bytes
-  for (let i = 0; i < Math.min(a.length, b.length); i += 1) if (a[i] !== b[i]) return a[i] - b[i];
-  return a.length - b.length;
-};
 const lastUpTo = (list, x, high) => { // the number of the last entry that is not above x, at most `high`
   let a = 0, b = high;
   while (a < b) { const c = (a + b + 1) >> 1; if (list[c] <= x) a = c; else b = c - 1; }
@@ -1246,9 +1244,10 @@ function recounted(people, { losses, seed: given }, cells) {
     for (const bin of cell.parts) rows.set(numberOf(bin), (rows.get(numberOf(bin)) ?? 0) + bin[2]);
     const pairs = [...rows].sort((a, b) => a[0] - b[0]), words = new DataView(new ArrayBuffer(16 * pairs.length));
     pairs.flat().forEach((x, i) => words.setBigInt64(8 * i, BigInt(x), true));
-    return { pairs, bytes: new Uint8Array(words.buffer), counts: losses.map(() => 0), less: cell.sign < 0 };
+    const bytes = new Uint8Array(words.buffer);
+    return { pairs, bytes, key: hex(bytes), counts: losses.map(() => 0), less: cell.sign < 0 };
   });
-  const order = held.filter((cell) => cell.pairs.length).sort((a, b) => before(a.bytes, b.bytes));
+  const order = held.filter((cell) => cell.pairs.length).sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
   const key = sha256(Uint8Array.from([...encode(`${given},${B};`), ...order.flatMap((cell) => [...sha256(cell.bytes)])]));
   const words = INDEX(8).map((i) => new DataView(key.buffer).getInt32(28 - 4 * i));
   while (words.at(-1) === 0) words.pop();
@@ -1280,9 +1279,15 @@ const budget = (err, n, b) => remembered(`${err.lo} ${err.e} ${n} ${b}`, () => {
   const enough = (x) => {
     const X = Real.of(x), decay = X.negated.exp, term = [decay, decay.times(X.sqrt).times(2).over(fixed(PI, 8192n).sqrt)];
     let piece = term[1], erf = ZERO; // erf(sqrt x), from below, so that all is from above
-    for (let k = 1; k < 1e5 && (k < x || piece.about > 1e-60); k += 1) { erf = erf.plus(piece); piece = piece.times(X).over(k + 0.5); }
+    for (let k = 1; k < 1e5 && (k < x || piece.about > 1e-60); k += 1) {
+      erf = erf.plus(piece);
+      piece = piece.times(X).over(k + 0.5);
+    }
     const Q = [ZERO, ONE.minus(erf)];
-    for (let j = 2; j <= n + b; j += 1) { Q.push(Q[j - 2].plus(term[j - 2])); term.push(term[j - 2].times(X).over(j / 2)); }
+    for (let j = 2; j <= n + b; j += 1) {
+      Q.push(Q[j - 2].plus(term[j - 2]));
+      term.push(term[j - 2].times(X).over(j / 2));
+    }
     let sum = ZERO, chosen = new Real(1n, 1n, -b);
     for (let i = 0; i <= b; i += 1) { sum = sum.plus(chosen.times(Q[n + i])); chosen = chosen.times(b - i).over(i + 1); }
     return sum.atMost(err);
