@@ -104,6 +104,7 @@ POPULATIONS: dict[str, Callable[[], Population]] = {
     "rows": _rows,
     "graded": _graded,
     "strata": _strata,
+    "zero-one strata": lambda: replace(_strata(), loss_name="zero_one"),
     "hard": lambda: HARD,
     "square": lambda: SQUARE,
     "other square": lambda: OTHER_SQUARE,
@@ -170,6 +171,10 @@ def _questions() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "observed support", "graded", {"support": "observed"}
     for asked in ({}, {"divergence": "trimming", "rho": 0.3}, named("group_loss_difference")):
         yield f"strata, {', '.join(map(str, asked.values())) or 'loss'}", "strata", {"shift": "stratified", **asked}
+    for region in ("sphere", "hoeffding"):
+        asked = {"shift": "stratified", "confidence": 0.9, "region": region}
+        yield f"strata, {region}", "strata", asked
+    yield "strata, sphere, 0 or 1", "zero-one strata", {**asked, "region": "sphere", **named("group_loss_difference")}
     anything = {"min_group_mass": 0.35, **CONDITIONS["any"], **named("demographic_parity_difference")}
     yield "limits on groups, any base rates", "rows", anything
     near = {"shift": "sensitive", "rho": 0.5, "tol": 1e-4, **CONDITIONS["near"]}

@@ -26,7 +26,7 @@ from fairbound import (
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.certify import largest_certified_rho
 from fairbound.errors import ThresholdError
-from fairbound.problem.divergences import DIVERGENCES, DivergenceName, find_divergence
+from fairbound.problem.divergences import DivergenceName, find_divergence
 from fairbound.problem.question import Shift
 from fairbound.solve.cone_pieces import ConePieces, merged
 from fairbound.solve.conjugate_bounds import moving_bound

@@ -858,7 +858,8 @@ def test_differences_among_rows_of_a_label_need_equal_base_rates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("divergence", "rho"), [("hellinger", 0.3), ("kl", 0.1), ("chi_squared", 0.1), ("total_variation", 0.1), (ORDERS[0], 0.1)]
+    ("divergence", "rho"),
+    [("hellinger", 0.3), ("kl", 0.1), ("chi_squared", 0.1), ("total_variation", 0.1), (ORDERS[0], 0.1)],
 )
 def test_what_is_proved_holds_for_all_that_a_witness_may_be(divergence: str, rho: float) -> None:
     """The ball, the limits and the tolerance are larger by what a witness may miss, and by no more."""

@@ -142,6 +142,9 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     ).to_json(),
     "strata": lambda: certify(POPULATIONS["strata"](), 0.3, shift="stratified").to_json(),
     "an order": lambda: certify(MEAN, 0.3, divergence="cressie_read:1.5", shift="sensitive", tol=1e-2).to_json(),
+    "strata of a sample": lambda: certify(
+        POPULATIONS["zero-one strata"](), 0.1, shift="stratified", confidence=0.9
+    ).to_json(),
     "trimming": lambda: certify(ROWS, 0.5, divergence="trimming", shift="sensitive", tol=1e-2).to_json(),
     "kl, variance": lambda: certify(VARIANCE, 0.3, divergence="kl", tol=1e-3).to_json(),
     "chi-squared, losses": lambda: certify(ROWS, 2.0, divergence="chi_squared", tol=1e-2).to_json(),

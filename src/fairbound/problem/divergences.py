@@ -282,7 +282,9 @@ class CressieRead(Divergence):
     @property
     def meaning(self) -> str:
         """Say what a radius is."""
-        most = f"between 0 (the data themselves) and {self.most:g}" if self.escapes else "0 (the data themselves) or more"
+        most = (
+            f"between 0 (the data themselves) and {self.most:g}" if self.escapes else "0 (the data themselves) or more"
+        )
         return f"it is a {self.words}, {most}"
 
     @property

@@ -22,7 +22,6 @@ from fairbound.problem.divergences import (
 from fairbound.sampling.region import read_confidence
 from fairbound.sampling.sphere import least_affinity_of_masses
 
-
 #: More than the logarithm of any radius: beyond it floats end.
 LOG_MOST = 700.0
 
@@ -119,8 +118,9 @@ def hellinger_radius(total_variation: float) -> float:
 def renyi_radius(renyi: float, *, order: float) -> float:
     """Return the radius of ``divergence="cressie_read:A"`` whose ball is that of a Rényi divergence of order A.
 
-    Both are functions of ``sum q^A p^(1-A)``: ``renyi = log(sum) / (A - 1)``, and the radius is ``(sum - 1) / (A (A -
-    1))``. So the balls are the same ones; the radius is rounded up. Of order 1 both are the Kullback-Leibler divergence.
+    Both are functions of ``sum q^A p^(1-A)``: ``renyi = log(sum) / (A - 1)``, and the radius is
+    ``(sum - 1) / (A (A - 1))``. So the balls are the same ones; the radius is rounded up. Of order 1 both are the
+    Kullback-Leibler divergence.
 
     Examples
     --------

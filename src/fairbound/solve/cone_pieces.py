@@ -7,8 +7,9 @@ The bound of :func:`fairbound.solve.conjugate_bounds.moving_bound` is convex in 
           eta_i(r^j) >= c_i - lam f'(inf),
 
 is a linear program for total variation and trimming, a second-order cone program for chi-squared, and has exponential
-cones for Kullback-Leibler and those of powers for other orders. Clarabel solves it. Nothing here has to be trusted: the bound is evaluated from whatever
-multipliers come out. The program's own multipliers are the shares of a relaxed worst case in the piece: a good guess.
+cones for Kullback-Leibler and those of powers for other orders. Clarabel solves it. Nothing here has to be trusted: the
+bound is evaluated from whatever multipliers come out. The program's own multipliers are the shares of a relaxed worst
+case in the piece: a good guess.
 
 The mean over some cells, given them, is at most t if ``E_Q[l - t]`` over these cells is at most zero. With t as one
 more variable, which is taken off their losses, the same program finds the least t at which the bound is zero. How two

@@ -73,8 +73,9 @@ class MeasuredShift:
         """Say where a radius came from."""
         sure = "as they are" if self.confidence is None else f"with a confidence of {self.confidence:g}"
         rows = "" if self.rows is None else f" of {self.rows[0]:,} and {self.rows[1]:,} rows"
+        words = find_divergence(divergence).words
         return (
-            f"rho is the {find_divergence(divergence).words} that was measured between two samples{rows}, {sure}: of their "
+            f"rho is the {words} that was measured between two samples{rows}, {sure}: of their "
             f"{'cells and losses' if shift == 'general' else COMPARED[shift]}."
         )
 

@@ -5,7 +5,8 @@ For fixed cell masses ``m`` the question is convex and small (docs/theory.md, "W
     max  sum l q    s.t.   sum over a cell of q = m_i,   D_f(Q || P) <= rho,
 
 and one number, the steepness ``s``, tells all: Kullback-Leibler tilts the losses of a cell by ``exp(s l)``,
-chi-squared by ``max(0, s l - nu_i)``, and order a by ``(1 + (a - 1)(s l - nu_i))^(1/(a-1))``; total variation moves the smallest losses to the largest, one after the other.
+chi-squared by ``max(0, s l - nu_i)``, and order a by ``(1 + (a - 1)(s l - nu_i))^(1/(a-1))``; total variation moves the
+smallest losses to the largest, one after the other.
 Trimming needs none: each cell keeps its largest losses.
 Nothing here has to be trusted: the distribution is measured afterwards with rounding against it.
 """

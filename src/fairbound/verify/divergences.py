@@ -20,8 +20,8 @@ class Divergence:
     """One of them: ``offset``, f'(inf) as ``slope`` (None if it is infinite), functions, and the largest radius.
 
     ``cost`` of p > 0 and q is ``p h(q/p)``; ``conjugate`` of z and lam > 0 is g, the largest ``z t - lam h(t)`` over
-    ``t >= 0``. Where g' is not convex there is no worst law of a mean and a variance: ``only_means``. One that is ``bounded`` is 0 or
-    infinite: Q has at most so many times the mass of P, which takes the place of p in both functions.
+    ``t >= 0``. Where g' is not convex there is no worst law of a mean and a variance: ``only_means``. One that is
+    ``bounded`` is 0 or infinite: Q has at most so many times the mass of P, which takes the place of p in both.
     """
 
     offset: arb

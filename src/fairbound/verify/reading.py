@@ -198,9 +198,7 @@ def _check_statements(question: Question, measure: Measure, lengths: Lengths) ->
                     _check_sampling(sampling, statements[0].sampling, measure, question.shift, lengths)
 
 
-def _check_sampling(
-    sampling: Sampling, first: Sampling | None, measure: Measure, shift: str, lengths: Lengths
-) -> None:
+def _check_sampling(sampling: Sampling, first: Sampling | None, measure: Measure, shift: str, lengths: Lengths) -> None:
     """Check what takes P's place, and the counts that it was made from."""
     losses, counts, top = sampling.losses, sampling.counts, measure.ceiling
     stratified = shift == "stratified"

@@ -256,7 +256,7 @@ def _sphere_of_strata(sample: _Sample) -> arb:
     cells = [(place, _mean_of(bins)) for place, bins in _cells(sample.bins.cells)]
     if two:
         counts = []
-        for (place, (rows, mean)) in cells:
+        for place, (rows, mean) in cells:
             hits = round(rows * mean / top)
             exact = abs(Fraction(rows) * Fraction(mean) - hits * Fraction(top)) <= NEAR_WHOLE * Fraction(top)
             require(exact, f"the mean of a stratum of cell {place} is not that of a loss of 0 or {top!r}")
