@@ -190,7 +190,7 @@ function parse(text) { // whole literals that are no double come out as BigInt
   let place = 0, deep = 0;
   const fail = (why) => form(false, `${why} (character ${place} of the text)`);
   const next = () => {
-    while (" \t\n\r".includes(text[place])) place += 1;
+    while (text[place] <= " " && " \t\n\r".includes(text[place])) place += 1;
     return text[place];
   };
   const takes = (mark) => {
@@ -223,9 +223,11 @@ function parse(text) { // whole literals that are no double come out as BigInt
     deep -= 1;
   };
   const value = () => {
-    if (takes('"')) return string();
-    if (takes("[")) { const list = []; entries("]", () => list.push(value())); return list; }
-    if (!takes("{")) return literal();
+    const first = next();
+    if (!'"[{'.includes(first)) return literal();
+    place += 1;
+    if (first === '"') return string();
+    if (first === "[") { const list = []; entries("]", () => list.push(value())); return list; }
     const object = Object.create(null);
     entries("}", () => {
       if (!takes('"')) fail("is not JSON");
