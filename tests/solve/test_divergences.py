@@ -34,7 +34,6 @@ from fairbound.solve.nearest_product import nearest_product, product_divergence
 from fairbound.solve.problem import Problem, problem_of
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.worst_within_cells import Ground, keep_inside, measure, worst_inside
-from tests.amounts import first
 from tests.by_hand import only
 from tests.divergence_oracles import distance, members, primal_at
 from tests.forging import Change, check_forgery, claims, statements
@@ -45,11 +44,8 @@ NAMES: tuple[DivergenceName, ...] = ("total_variation", "kl", "chi_squared", "tr
 ORDERS: tuple[DivergenceName, ...] = ("cressie_read:0.5", "cressie_read:1.5", "cressie_read:4")
 EVERY = (*NAMES, *ORDERS)
 SOME = (*NAMES, ORDERS[1], *(pytest.param(name, marks=pytest.mark.slow) for name in ORDERS[::2]))
-LATER = (*NAMES, *(pytest.param(name, marks=pytest.mark.slow) for name in ORDERS))
 SHIFTS: tuple[Shift, ...] = ("general", "sensitive")
 
-#: The same for tests that take long: trimming, which takes the way of total variation, and orders among the slow ones.
-MOST_OFTEN = (*NAMES[:3], *(pytest.param(name, marks=pytest.mark.slow) for name in EVERY[3:]))
 MEAN = Population.from_moments(P, E)
 
 #: Radii that are neither close to the nearest distribution nor so large that everything is allowed.
@@ -123,7 +119,8 @@ def test_reference_values(name: DivergenceName, shift: Shift) -> None:
     assert certify(MEAN, rho, divergence=name, shift=shift).bound == pytest.approx(value, abs=1.2e-6)
 
 
-@pytest.mark.parametrize("name", MOST_OFTEN)
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize(("kind", "groups"), [("mean", 2), ("variance", 3), ("rows", 2)])
 def test_random_populations_against_the_primal(name: DivergenceName, kind: str, groups: int) -> None:
     rng = np.random.default_rng([EVERY.index(name), groups, len(kind)])
@@ -139,9 +136,10 @@ def test_random_populations_against_the_primal(name: DivergenceName, kind: str, 
         sound_and_tight(population, certificate, 1e-6 if kind != "rows" or shift == "sensitive" else 3e-3)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("shift", SHIFTS)
-@pytest.mark.parametrize("name", MOST_OFTEN)
-@pytest.mark.parametrize("shape", first(2, [(2, 2), (2, 3), (3, 3)], single=True))
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3), (3, 3)])
 def test_no_member_exceeds_the_bound(name: DivergenceName, shift: Shift, shape: tuple[int, int]) -> None:
     """Near the nearest distribution, where almost nothing is left, and far from it."""
     rng = np.random.default_rng([EVERY.index(name), *shape, len(shift)])
@@ -262,7 +260,8 @@ def test_free_ball_beyond_everything() -> None:
             assert certificate.attained == pytest.approx(top, abs=1e-5)
 
 
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", EVERY)
 def test_monotone_in_rho_and_a_curve_is_its_points(name: DivergenceName) -> None:
     near = least(MEAN, divergence=name, shift="sensitive")
     radii = [0.5 * near, *np.minimum(near * np.array([1.0001, 1.1, 1.5, 2.0, 4.0]), 0.9 * find_divergence(name).most)]
@@ -274,7 +273,8 @@ def test_monotone_in_rho_and_a_curve_is_its_points(name: DivergenceName) -> None
     assert verify(curve.to_json()).valid
 
 
-@pytest.mark.parametrize("name", LATER)
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", EVERY)
 def test_names_and_order_do_not_matter(name: DivergenceName) -> None:
     rng = np.random.default_rng(11)
     population = random_population(rng, 3, 2)
@@ -290,7 +290,8 @@ def test_names_and_order_do_not_matter(name: DivergenceName) -> None:
     assert certify(larger, rho, divergence=name, tol=3e-6).bound == pytest.approx(3 * bound, abs=6e-6)
 
 
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", EVERY)
 def test_below_the_nearest_distribution(name: DivergenceName) -> None:
     with pytest.raises(InfeasibleError, match=re.escape(find_divergence(name).words)) as caught:
         certify(MEAN, 0.01, divergence=name)
@@ -396,7 +397,8 @@ def test_the_table_of_the_documentation() -> None:
         assert stated == pytest.approx(bounds, abs=1.1e-4)
 
 
-@pytest.mark.parametrize("name", first(2, NAMES))
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", NAMES)
 def test_largest_radius(name: DivergenceName) -> None:
     rho = largest_certified_rho(MEAN, 0.3, divergence=name)
     assert certify(MEAN, rho, divergence=name).bound <= 0.3
@@ -507,7 +509,8 @@ def checked_at_random(name: DivergenceName, count: int) -> None:
         assert certificate.attained <= certificate.bound
 
 
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", EVERY)
 def test_the_checker_proves_random_certificates(name: DivergenceName) -> None:
     checked_at_random(name, 3 if name in ORDERS else 15)
 
@@ -518,7 +521,9 @@ def test_the_checker_proves_many_random_certificates(name: DivergenceName) -> No
     checked_at_random(name, 500)
 
 
-def test_many_losses_are_merged_with_mean_and_variance() -> None:
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize(("name", "tolerance"), list(zip(NAMES, (2e-3, 2e-5, 2e-5, 2e-3), strict=True)))
+def test_many_losses_are_merged_with_mean_and_variance(name: DivergenceName, tolerance: float) -> None:
     rng = np.random.default_rng(1)
     cell = np.repeat(np.arange(4), 300)
     population = Population.from_losses(rng.beta(1, 4, 1200), cell % 2, sensitive_features=cell // 2)
@@ -528,9 +533,8 @@ def test_many_losses_are_merged_with_mean_and_variance() -> None:
     for power in (0, 1, 2):
         moments = [(a.probability * a.loss**power).sum(axis=2) for a in (few, problem.upper)]
         assert moments[0] == pytest.approx(moments[1], rel=1e-12)
-    for name, tolerance in zip(NAMES, (2e-3, 2e-5, 2e-5, 2e-3), strict=True):
-        rho = least(population, divergence=name) + 0.05
-        assert certify(population, rho, divergence=name, budget=16).gap <= tolerance
+    rho = least(population, divergence=name) + 0.05
+    assert certify(population, rho, divergence=name, budget=16).gap <= tolerance
 
 
 @pytest.mark.parametrize(

@@ -295,7 +295,7 @@ def test_what_is_not_looked_at_of_a_region_must_not_be_there() -> None:
             }
         found = checked(other)
         assert found.verdict is Verdict.NOT_A_CERTIFICATE
-        assert "must be null for the region hoeffding" in found.reasons[0]
+        assert "must be null for strata and for the region hoeffding" in found.reasons[0]
 
 
 def test_the_size_is_counted_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

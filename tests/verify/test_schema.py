@@ -641,6 +641,7 @@ def mutants(name: str) -> Iterator[tuple[Path, object, Document]]:
             parent[path[-1]] = before
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "name",
     [
