@@ -364,6 +364,11 @@ def _of_one_group(group: Any) -> Callable[[dict[str, Any]], Any]:
     return change
 
 
+def _one_ratio(number: int) -> Callable[[dict[str, Any]], Any]:
+    """Let one statement be a ratio: then no bound may be negative, of the others either."""
+    return lambda document: document["questions"][0]["statements"][number]["objective"].update(ratio=True)
+
+
 def _halves(document: dict[str, Any]) -> None:
     """Let a difference follow from two statements of one group each."""
     question = document["questions"][0]
@@ -442,6 +447,8 @@ EDGES: dict[str, dict[str, Callable[[dict[str, Any]], Any]]] = {
     "general, group_loss_difference, equal base rates": {
         "of a group": _of_one_group(0),
         "halves": _halves,
+        "a ratio among them": _one_ratio(0),
+        "the other a ratio": _one_ratio(1),
     },
 }
 
