@@ -53,7 +53,9 @@ def loss_answers(
         return answers
     left = _open(answers, tol)
     if len(left):
-        if applies(problem) and not problem.labels.limited:  # with one value in each cell both programs have the same value, but for rounding
+        if (
+            applies(problem) and not problem.labels.limited
+        ):  # with one value in each cell both programs have the same value, but for rounding
             nearly = [i for i in left if answers[i].bound - answers[i].witness.loss <= ROUNDING * problem.scale]
             left = np.array(nearly, dtype=np.int64)
         if len(left):
