@@ -82,6 +82,7 @@ TOO_MUCH = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_small_one_is_answered(name: str) -> None:
     text = FAMILIES[name](4)
@@ -92,6 +93,7 @@ def test_a_small_one_is_answered(name: str) -> None:
     assert not any(REFUSED in reason or "cannot be evaluated" in reason for reason in result.reasons)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", TOO_MUCH)
 def test_too_much_work_is_refused_before_it_begins(name: str) -> None:
     text = FAMILIES[name](TOO_MUCH[name])
