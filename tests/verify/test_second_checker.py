@@ -36,6 +36,8 @@ FEW = (
     "pieces with limits",
     "strata, loss",
     "strata, trimming, 0.3",
+    "strata, sphere, 0 or 1",
+    "group_loss, cressie_read:0.5, closely",
 )
 
 #: Questions whose answers take longest.

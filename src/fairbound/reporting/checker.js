@@ -1376,7 +1376,7 @@ const limitsHits = (t, k, m, x, each) => {
   return sum.atMost(each);
 };
 // ... of rows with the mean share e, ...
-const limitsMean = (t, e, m, each) => !t.below(ONE) || (e.below(t) && each.log.negated.atMost(kl(e, t).times(m)));
+const limitsMean = (t, e, m, each) => ONE.atMost(t) || (e.below(t) && each.log.negated.atMost(kl(e, t).times(m)));
 // ... or a mean E, of m rows with so many of each value up to M; eta is the best one that is found in doubles.
 const limitsValues = (E, M, pairs, m, x) => {
   const a = ONE.minus(shared(upTo(pairs).map(([k, n]) => ({ W: ONE, ...oneSided(k, n, x) })), x).over(m));
