@@ -16,11 +16,13 @@ from scipy import stats
 
 from fairbound import (
     Certificate,
+    CertificateCurve,
     InputError,
     Prequential,
     SmallCellWarning,
     Verdict,
     certify,
+    certify_all,
     certify_curve,
     expected_excess,
     largest_certified_rho,
@@ -342,15 +344,46 @@ def test_what_it_is_not_for_is_refused(asked: dict[str, Any]) -> None:
         certify(population, 0.2, confidence=0.9, region="prequential", **asked)
 
 
-def test_several_radii_are_refused() -> None:
+def test_a_few_radii_share_the_error_probability() -> None:
+    """Each has an equal part: the bound there is that of one radius with this part, and all of them are proved."""
     population = TRUTHS["skewed"].draw(300, np.random.default_rng(0))
-    with pytest.raises(InputError, match="holds at one rho"):
-        certify_curve(population, [0.2, 0.3], confidence=0.9, region="prequential")
-    with pytest.raises(InputError, match="holds at one rho"):
+    asked: dict[str, Any] = {"confidence": 0.9, "region": "prequential"}
+    curve = certify_curve(population, [0.2, 0.3], **asked)
+    for bound, rho in zip(curve.bound, (0.2, 0.3), strict=True):
+        part = certify(population, rho, confidence=0.95, region="prequential").bound
+        assert bound == pytest.approx(part, abs=1e-8)
+        assert bound > certify(population, rho, **asked).bound + 1e-3
+    assert "hold together" in curve.sentences()[1]
+    assert "an equal part" in " ".join(next(iter(curve)).assumptions)
+    document = json.loads(curve.to_json())
+    assert verify(document).verdict is Verdict.PROVED
+    assert CertificateCurve.from_json(curve.to_json()).bound_at(0.25) == curve.bound[1]  # only balls that are nested
+    point = document["questions"][0]["points"][1]
+    alone = certify(population, 0.3, **asked).bound
+    point["claim"]["bound"] = point["answers"][0]["bound"] = alone  # as if the other radius had not been asked
+    result = verify(document)
+    assert result.verdict is Verdict.NOT_PROVED
+    assert "do not reject" in result.reasons[0]
+
+
+def test_gates_at_radii_that_were_fixed() -> None:
+    population = TRUTHS["skewed"].draw(300, np.random.default_rng(0))
+    evidence = certify_all(population, {"loss": 0.7}, [0.2], confidence=0.9, region="prequential")
+    assert evidence["loss"].bound[0] == certify(population, 0.2, confidence=0.9, region="prequential").bound
+    assert verify(evidence.to_json()).passed
+
+
+def test_radii_that_follow_from_the_rows_are_refused() -> None:
+    population = TRUTHS["skewed"].draw(300, np.random.default_rng(0))
+    with pytest.raises(InputError, match="holds at each rho that is chosen beforehand"):
+        certify_curve(population, confidence=0.9, region="prequential")
+    with pytest.raises(InputError, match="holds at each rho"):
         largest_certified_rho(population, 0.9, confidence=0.9, region=Prequential())
     measured = shift_between(population, TRUTHS["skewed"].draw(300, np.random.default_rng(1)))
-    with pytest.raises(InputError, match="holds at one rho"):
+    with pytest.raises(InputError, match="holds at each rho"):
         certify(population, measured, confidence=0.9, region="prequential")
+    with pytest.raises(InputError, match="radii=0 must be a whole number"):
+        Prequential(radii=0)
 
 
 def test_planning() -> None:

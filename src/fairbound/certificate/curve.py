@@ -228,7 +228,9 @@ class CertificateCurve:
         said = [nearest_sentence(*near, having=having, limited=first.limited, measured=measured, region=first.region)]
         if first.confidence is not None:
             sure = with_probability(first.confidence, rows)
-            own = f"The bound holds {sure}, at this rho; what is attained is {reached_in(first.region)}."
+            own = f"All bounds hold together {sure}, at these rho; what is attained is {reached_in(first.region)}."
+            if len(self) == 1:
+                own = f"The bound holds {sure}, at this rho; what is attained is {reached_in(first.region)}."
             together = f"All bounds hold together {sure}; what is attained belongs to the larger balls that allow for "
             together += "sampling error."
             said.append(own if first.region == ONE_RADIUS else together)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -218,10 +219,16 @@ def refuse_one_radius(region: object, why: str) -> None:
     """Refuse a region that holds at one radius where there may be several."""
     if isinstance(find_region(region), Prequential):  # type: ignore[arg-type]  # it says what is not known
         message = (
-            f"{given('region', 'prequential')} holds at one {argument('rho')} that is chosen beforehand, and {why}; "
+            f"{given('region', 'prequential')} holds at each {argument('rho')} that is chosen beforehand, and {why}; "
             f"use {given('region', 'sphere')}, which holds at all of them at once"
         )
         raise InputError(message)
+
+
+def for_radii(region: str | Region, count: int) -> str | Region:
+    """Return the region for a number of radii: bets divide the error probability among them."""
+    chosen = find_region(region)
+    return replace(chosen, radii=count) if isinstance(chosen, Prequential) and count else region
 
 
 def _check_divergence(divergence: Divergence, condition: Condition, *, skewed: bool, limited: bool) -> None:

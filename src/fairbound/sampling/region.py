@@ -109,9 +109,9 @@ class Region(Protocol):
         ...
 
 
-def _check_whole(intervals: object, seed: object) -> None:
+def _check_whole(intervals: object, seed: object, radii: object = 1) -> None:
     """Refuse what is not a whole number."""
-    for name, value, least in (("intervals", intervals, 1), ("seed", seed, 0)):
+    for name, value, least in (("intervals", intervals, 1), ("seed", seed, 0), ("radii", radii, 1)):
         whole = isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**32
         if not whole and not (value is None and name == "intervals"):
             message = f"{given(name, value)} must be a whole number, {least} or more and below 2**32"
@@ -191,7 +191,7 @@ class Sphere:
 
 @dataclass(frozen=True)
 class Prequential:
-    """Bets on the rows, with multipliers made of the rows before: for one radius that is fixed in advance.
+    """Bets on the rows, with multipliers made of the rows before: for a radius, or a few, fixed in advance.
 
     There it is much nearer to what a known population would give than what holds for all radii at once. It is for the
     loss, general shifting, equal base rates and no further limits; other questions are refused.
@@ -202,16 +202,19 @@ class Prequential:
         How many intervals the losses are rounded to; None follows the number of rows, and 0-1 losses have one.
     seed
         Of the random rounding, and of the order of the rows. It has to be chosen without looking at them.
+    radii
+        Among how many radii the error probability is divided; :func:`certify_curve` sets it to the number of its own.
     """
 
     intervals: int | None = None
     seed: int = 0
+    radii: int = 1
 
     name: ClassVar[str] = "prequential"
 
     def __post_init__(self) -> None:
         """Refuse what is not a whole number."""
-        _check_whole(self.intervals, self.seed)
+        _check_whole(self.intervals, self.seed, self.radii)
 
     def surrogate(
         self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
@@ -233,7 +236,7 @@ class Prequential:
     ) -> Surrogate:
         def least(rho: float) -> float:
             affinity = float(least_affinity(np.array([rho]))[0])
-            wagers = Wagers.on(blocks[None], sample.losses, affinity, 1.0 - confidence)
+            wagers = Wagers.on(blocks[None], sample.losses, affinity, (1.0 - confidence) / self.radii)
             return float(wagers.least(short)[0])
 
         said = region_sentences("prequential", 1.0 - confidence, shift, population, sample)
@@ -366,7 +369,8 @@ def division_of_error(
     if region == "prequential":
         return (
             "Region 'prequential': rows in a random order were bet on in blocks, with multipliers that the rows before "
-            f"had given; with probability {error:g} at most do such bets win so much against a bound that is true.",
+            f"had given; with probability {error:g} at most do such bets win so much against a bound that is true (of "
+            "several radii each has an equal part of it).",
         )
     if region != "sphere":
         return ()

@@ -7,7 +7,7 @@ from decimal import ROUND_FLOOR, Decimal
 
 from fairbound.wording.digits import exactly
 
-#: The region that holds at one radius only.
+#: The region that holds only at radii that were chosen beforehand.
 ONE_RADIUS = "prequential"
 
 
