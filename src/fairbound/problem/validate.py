@@ -19,7 +19,7 @@ from fairbound.problem.limits import NO_LIMIT, Ranges, Rows, read_limits
 from fairbound.problem.objective import Objective
 from fairbound.problem.question import Question
 from fairbound.problem.unsupported import CURE, refuse_metric
-from fairbound.sampling.region import Prequential, Region, check_sample, find_region, read_confidence
+from fairbound.sampling.region import Asymptotic, Prequential, Region, check_sample, find_region, read_confidence
 
 
 def _choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
@@ -112,6 +112,9 @@ def validate(
             raise InputError(message)
         confidence = read_confidence(confidence)
         check_sample(population, support)
+        if isinstance(chosen, Asymptotic) and (objective is not None or metric != "loss"):
+            message = f"{given('region', 'asymptotic')} is for the loss of all; use {given('region', 'sphere')}"
+            raise InputError(message)
         if isinstance(chosen, Prequential):
             plain = shift == "general" and condition.equal and objective is None and metric == "loss"
             check_prequential(plain=plain and group_skew is None and label_skew is None and not any(limits))
@@ -217,9 +220,10 @@ def check_prequential(*, plain: bool) -> None:
 
 def refuse_one_radius(region: object, why: str) -> None:
     """Refuse a region that holds at one radius where there may be several."""
-    if isinstance(find_region(region), Prequential):  # type: ignore[arg-type]  # it says what is not known
+    chosen = find_region(region)  # type: ignore[arg-type]  # it says what is not known
+    if isinstance(chosen, Prequential | Asymptotic):
         message = (
-            f"{given('region', 'prequential')} holds at each {argument('rho')} that is chosen beforehand, and {why}; "
+            f"{given('region', chosen.name)} holds at each {argument('rho')} that is chosen beforehand, and {why}; "
             f"use {given('region', 'sphere')}, which holds at all of them at once"
         )
         raise InputError(message)

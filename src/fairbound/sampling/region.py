@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -55,6 +56,8 @@ class Surrogate:
         The region and the division of the error probability, in words.
     least
         Of a region that is for one radius: the bound that the rows give there. The stand-in alone proves nothing then.
+    errors
+        Of a region that is an approximation: how many standard errors are added to the stand-in's own bound.
     """
 
     population: Population
@@ -62,6 +65,7 @@ class Surrogate:
     sample: Sample | None
     sentences: tuple[str, ...]
     least: Callable[[float], float] | None = None
+    errors: float | None = None
 
     def radius(self, rho: Floats) -> Floats:
         """Return the radii around the stand-in that contain the balls around P, rounded up.
@@ -252,6 +256,35 @@ def _prequential_intervals(population: Population, rows: float) -> int:
 
 
 @dataclass(frozen=True)
+class Asymptotic:
+    """The bound of the rows themselves, plus as many standard errors as a normal variable would need: an approximation.
+
+    Nothing is proved at its confidence, and the checker says so. It is for the loss, at each radius by itself. For
+    large samples, far from the nearest distance, its real confidence is near to the nominal one; elsewhere it may be
+    far below.
+    """
+
+    name: ClassVar[str] = "asymptotic"
+
+    def surrogate(
+        self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
+    ) -> Surrogate:
+        """Take the rows themselves."""
+        said = region_sentences("asymptotic", 1.0 - confidence, shift, population, None)
+        return Surrogate(population, 1.0, None, said, errors=_normal_quantile(confidence))
+
+    def planned(self, population: Population, rows: float, confidence: float, shift: str) -> Surrogate:
+        """Refuse: plans that rest on an approximation would promise what nobody keeps."""
+        message = f"{given('region', 'asymptotic')} promises nothing that could be planned with; use another one"
+        raise InputError(message)
+
+
+def _normal_quantile(confidence: float) -> float:
+    """Return how many standard errors above its mean a normal variable stays below with that probability."""
+    return max(NormalDist().inv_cdf(confidence), 0.0)
+
+
+@dataclass(frozen=True)
 class Hoeffding:
     """The paper's intervals (its finite-sampling lemma, corrected): Hoeffding for means and masses, Maurer and Pontil.
 
@@ -293,7 +326,7 @@ class Hoeffding:
                 mean = np.where(subtracted, np.where(rows > 0, np.maximum(least, 0.0), 0.0), mean)
             knowledge: MeanOnly | MeanAndVariance = MeanOnly(mean)
             if not only_means:
-                deviation = np.sqrt(_variance(population, rows)) + top * np.sqrt(2.0 * log / (rows - 1.0))
+                deviation = np.sqrt(sample_variance(population, rows)) + top * np.sqrt(2.0 * log / (rows - 1.0))
                 variance = np.where(rows > 1, np.square(deviation) * (1.0 + ROUNDING), np.inf)
                 knowledge = MeanAndVariance(mean, np.minimum(variance, mean * (top - mean)))
         surrogate = replace(population, weight=rows, knowledge=knowledge, predicted=None)
@@ -323,7 +356,7 @@ def _least_box_affinity(share: Floats, width: float) -> float:
     return max(0.0, float((slopes + ends.sum(axis=1)).max()) - ROUNDING)
 
 
-def _variance(population: Population, rows: Floats) -> Floats:
+def sample_variance(population: Population, rows: Floats) -> Floats:
     """Return the unbiased sample variance of each cell's losses, or more (bins count at their edges)."""
     knowledge = population.knowledge
     if isinstance(knowledge, LossTable):
@@ -372,6 +405,12 @@ def division_of_error(
             f"had given; with probability {error:g} at most do such bets win so much against a bound that is true (of "
             "several radii each has an equal part of it).",
         )
+    if region == "asymptotic":
+        return (
+            "Region 'asymptotic': the bound of the rows plus standard errors by the weights of its worst case. This is "
+            "an approximation, in which nothing is proved: the probability of being wrong may be far above "
+            f"{error:g} where cells are rare, near the nearest distance, and where several worst cases are alike.",
+        )
     if region != "sphere":
         return ()
     if shift == "sensitive":
@@ -392,6 +431,7 @@ REGIONS: dict[str, Region] = {
     "sphere": Sphere(),
     "hoeffding": Hoeffding(),
     "prequential": Prequential(),
+    "asymptotic": Asymptotic(),
 }
 
 

@@ -106,7 +106,8 @@ def checked_surrogate(population: Measured, question: Question, statement: State
     bins = _checked_rows(population, question)
     affinity_of = REGIONS.get(sampling.region)
     if affinity_of is None:
-        raise RefusedError(f"the region {sampling.region[:60]!r} is not known to the checker")
+        why = "is an approximation: nothing is proved at its confidence" if sampling.region == "asymptotic" else None
+        raise RefusedError(f"the region {sampling.region[:60]!r} {why or 'is not known to the checker'}")
     same = sampling.weight == population.weight
     require(same, "the cells of the surrogate do not have the population's numbers of rows")
     subtracted = _subtracted(population, statement.objective)
