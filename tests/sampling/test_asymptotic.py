@@ -31,7 +31,7 @@ SHIFTS = ("general", "sensitive")
 
 def rows_of(counts: Floats) -> Population:
     """Return rows with these numbers of hits and errors, (S, C, 2)."""
-    s, y, j = (np.repeat(index.ravel(), counts.ravel()) for index in np.indices(counts.shape))
+    s, y, j = (np.repeat(index.ravel(), counts.ravel().astype(int)) for index in np.indices(counts.shape))
     return Population.from_losses(j.astype(float), y, sensitive_features=s, loss="zero_one")
 
 

@@ -179,8 +179,6 @@ def _counted(sample: _Sample) -> Counts:
 def _prequential(sample: _Sample) -> arb:
     """Return the affinity of the rows with themselves: what they say of P, bets on them find out."""
     _check_counted(_counted(sample), sample.sampling)
-    seeded = sample.sampling.seed is not None
-    require(seeded, "the region 'prequential' needs the seed by which rows are dealt to blocks")
     most = f"the region 'prequential' deals at most {MOST_DEALT} rows"
     require(sum(map(sum, sample.population.weight)) <= MOST_DEALT, most)
     return arb(1)
