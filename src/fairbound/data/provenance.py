@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
 
 from fairbound.errors import InputError, given
 
@@ -23,7 +25,9 @@ class Provenance:
         The files that the rows came from: pairs of a name and the SHA-256 of its bytes.
     columns
         What was read from which column: pairs of a role ("group", "label", "prediction", "probability", "losses",
-        "weight") and a name.
+        "weight", "stratum") and a name.
+    cuts
+        Where columns of strata were cut: pairs of a name, and cut points or a number of quantiles.
     meanings
         What the labels mean: pairs of a label and words.
     model, model_version, data, data_version
@@ -35,12 +39,29 @@ class Provenance:
     date: str | None = None
     files: tuple[tuple[str, str], ...] = ()
     columns: tuple[tuple[str, str], ...] = ()
+    cuts: tuple[tuple[str, tuple[float, ...] | int], ...] = ()
     meanings: tuple[tuple[Hashable, str], ...] = ()
     model: str | None = None
     model_version: str | None = None
     data: str | None = None
     data_version: str | None = None
     note: str | None = None
+
+    def told(
+        self, words: Mapping[str, str | None], meanings: Mapping[Hashable, str], labels: Sequence[Hashable]
+    ) -> Provenance:
+        """Return the same with more words, and what labels mean; without a date it is of now."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        words = {**words, "date": now if words["date"] is None else words["date"]}
+        for name, value in words.items():
+            check_text(name, value)
+        for label, meaning in meanings.items():
+            if label not in labels:
+                message = f"{given('meanings', dict(meanings))} names {label!r}, which is no label"
+                raise InputError(message)
+            check_text("meanings", meaning)
+        told: dict[str, Any] = {name: value for name, value in words.items() if value is not None}
+        return replace(self, **told, meanings=tuple(meanings.items()) or self.meanings)
 
 
 #: Nothing.
