@@ -159,6 +159,9 @@ def _questions() -> Iterator[tuple[str, str, dict[str, Any]]]:
             for condition in ("equal", "any"):
                 asked = {"shift": shift, "divergence": divergence, **CONDITIONS[condition]}
                 yield f"{shift}, {divergence}, {condition} base rates", "rows", asked
+        for divergence in ("cressie_read:0.5", "cressie_read:3"):
+            asked = {"shift": shift, "divergence": divergence, **CONDITIONS["any"]}
+            yield f"{shift}, {divergence}, any base rates", "rows", asked
         for condition, base_rates in CONDITIONS.items():
             for metric in ("group_loss", *PAIR_METRICS, *ODDS_METRICS):
                 asked = {"shift": shift, **base_rates, **named(metric)}

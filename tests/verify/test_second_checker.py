@@ -36,6 +36,8 @@ FEW = (
     "pieces with limits",
     "strata, loss",
     "strata, trimming, 0.3",
+    "strata, sphere, 0 or 1",
+    "group_loss, cressie_read:0.5, closely",
 )
 
 #: Questions whose answers take longest.
@@ -364,6 +366,11 @@ def _of_one_group(group: Any) -> Callable[[dict[str, Any]], Any]:
     return change
 
 
+def _one_ratio(number: int) -> Callable[[dict[str, Any]], Any]:
+    """Let one statement be a ratio: then no bound may be negative, of the others either."""
+    return lambda document: document["questions"][0]["statements"][number]["objective"].update(ratio=True)
+
+
 def _halves(document: dict[str, Any]) -> None:
     """Let a difference follow from two statements of one group each."""
     question = document["questions"][0]
@@ -442,6 +449,8 @@ EDGES: dict[str, dict[str, Callable[[dict[str, Any]], Any]]] = {
     "general, group_loss_difference, equal base rates": {
         "of a group": _of_one_group(0),
         "halves": _halves,
+        "a ratio among them": _one_ratio(0),
+        "the other a ratio": _one_ratio(1),
     },
 }
 

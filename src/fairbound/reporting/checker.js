@@ -513,7 +513,7 @@ function known(M, weight, knowledge, sampled = false) { // weights and losses of
 
 function questionFits({ people, asked }) {
   const { statements, points, label_limits: labels, base_rate_tolerance: tolerance } = asked, metric = asked.metric.name;
-  const stratified = asked.shift === "stratified", ofRatio = metric === "demographic_parity_ratio";
+  const stratified = asked.shift === "stratified", ratio = statements.some(({ objective }) => objective !== null && objective.ratio);
   form(tolerance === null || (asked.fair && tolerance > 0), "a tolerance is not allowed");
   const free = labels.skew === null && !labels.rows.length;
   form((tolerance === null && asked.fair) || free, "limits on labels are for equal base rates");
@@ -542,15 +542,15 @@ function questionFits({ people, asked }) {
   form(nearest.every((x) => Real.of(x).minus(far).atMost(1e-9)), "a radius without a claim exceeds one with a claim");
   points.forEach(({ claim, answers }, i) => at(`.points[${i}]`, () => {
     form(answers.length === (claim === null ? 0 : statements.length), "has not an answer to each statement");
-    form(claim === null || plausible(claim, ofRatio), "a bound is impossible");
+    form(claim === null || plausible(claim), "a bound is impossible");
     answers.forEach((given, j) => at(`.answers[${j}]`, () => answerFits(people, given, statements[j].objective)));
   }));
 
-  function plausible({ bound, attained }, ratio) {
+  function plausible({ bound, attained }) {
     return [bound, attained ?? bound].every((x) => (metric !== "loss" && !ratio) || (x >= 0 && (!ratio || x <= 1)));
   }
   function answerFits({ groups, labels: those }, { witness, proof, ...given }, objective) {
-    form(plausible(given, objective !== null && objective.ratio), "a bound is impossible");
+    form(plausible(given), "a bound is impossible");
     form((witness === null) === (given.attained === null), "a witness is there if and only if a value is attained");
     form(witness === null || !isEvery(objective), "a witness is of two groups");
     const parts = objective !== null && objective.label !== null ? 2 : 1;
@@ -1145,7 +1145,7 @@ function documentProved(read, questions, counted, notes, progress) { // what was
   const radii = questions.flatMap(({ asked }) => asked.points.filter((point) => point.claim !== null)).length;
   const proved = questions.map((one, i) => {
     const prove = () => questionProved(one, counted, notes, (done) => progress(done, radii));
-    return questions.length > 1 ? at(`question ${i} (${one.asked.metric.name.slice(0, 80)})`, prove) : prove();
+    return questions.length > 1 ? at(`question ${i} (${shown(one.asked.metric.name).slice(1, -1)})`, prove) : prove();
   });
   const errors = total(read.questions.map((asked) => ONE.minus(asked.confidence ?? 1)));
   need(errors.atMost(ONE.minus(read.confidence ?? 1)), "the questions together may be wrong too often");
@@ -1376,7 +1376,7 @@ const limitsHits = (t, k, m, x, each) => {
   return sum.atMost(each);
 };
 // ... of rows with the mean share e, ...
-const limitsMean = (t, e, m, each) => !t.below(ONE) || (e.below(t) && each.log.negated.atMost(kl(e, t).times(m)));
+const limitsMean = (t, e, m, each) => ONE.atMost(t) || (e.below(t) && each.log.negated.atMost(kl(e, t).times(m)));
 // ... or a mean E, of m rows with so many of each value up to M; eta is the best one that is found in doubles.
 const limitsValues = (E, M, pairs, m, x) => {
   const a = ONE.minus(shared(upTo(pairs).map(([k, n]) => ({ W: ONE, ...oneSided(k, n, x) })), x).over(m));
