@@ -153,6 +153,47 @@ def test_group_aware_decisions_need_groups() -> None:
     ).all()
 
 
+@pytest.mark.parametrize("metric", ["loss", "equalized_odds_difference"])
+def test_group_aware_decisions_are_certified_with_their_groups(metric: str) -> None:
+    """The population of a model is that of what it predicts, wherever the groups come from."""
+    model, _ = fitted(group_blind=False, metric=metric, certificates=15)
+    X, y, groups = rows(8)
+    predicted = model.predict(X, sensitive_features=groups)
+    direct = Population.from_predictions(y, predicted, sensitive_features=groups)
+    found = Population.from_estimator(model, X, y, sensitive_features=groups)
+    assert found.predicted is not None
+    assert direct.predicted is not None
+    np.testing.assert_array_equal(found.predicted.weight, direct.predicted.weight)
+    chain = make_pipeline(StandardScaler(with_mean=False, with_std=False), clone(model))
+    old_X, old_y, old_groups = rows(0)
+    chain.fit(old_X, old_y, certifiedthreshold__sensitive_features=old_groups)
+    assert Population.from_estimator(chain, X, y, sensitive_features=groups).loss == direct.loss
+    frame, old = (pd.DataFrame(part).assign(sex=who) for part, who in ((X, groups), (old_X, old_groups)))
+    for part in (frame, old):
+        part.columns = part.columns.astype(str)
+    inside = clone(model).set_params(sensitive="sex").fit(old, old_y)
+    assert Population.from_estimator(inside, frame, y, sensitive_features=groups).loss == direct.loss
+    with config_context(enable_metadata_routing=True):
+        blind = make_pipeline(StandardScaler(), fitted()[0])  # does without, so no routing need be asked for
+        blind[0].fit(old_X)
+        assert Population.from_estimator(blind, X, y, sensitive_features=groups).rows == 2000
+    search = GridSearchCV(clone(model), {"rho": [0.2]}, cv=2, error_score="raise")
+    with pytest.raises(InputError, match=r"sensitive_features is missing.*say with sensitive where in X"):
+        search.fit(old_X, old_y, sensitive_features=old_groups)
+
+
+def test_fairlearns_remedies_are_given_the_groups() -> None:
+    post = pytest.importorskip("fairlearn.postprocessing")
+    X, y, groups = rows(0)
+    codes = (y == "yes").astype(int)
+    model = post.ThresholdOptimizer(
+        estimator=LogisticRegression(), constraints="demographic_parity", predict_method="predict_proba"
+    ).fit(X[:1000], codes[:1000], sensitive_features=groups[:1000])
+    held_out = X[1000:], codes[1000:]
+    found = Population.from_estimator(model, *held_out, sensitive_features=groups[1000:])
+    assert found.rows == 1000
+
+
 def test_many_classes_and_groups() -> None:
     X, y, groups = rows(3, 1500, 3, 3)
     model = CertifiedThreshold(LogisticRegression(), rho=0.25, certificates=25).fit(X, y, sensitive_features=groups)

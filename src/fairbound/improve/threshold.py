@@ -264,7 +264,8 @@ class CertifiedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         if groups is None:
             message = (
                 f"{argument('sensitive_features')} is missing: these decisions use the group of each row, since "
-                "group_blind=False; pass it to predict"
+                "group_blind=False; pass it to predict, or say with sensitive where in X it is, if something else "
+                "calls predict"
             )
             raise InputError(message)
         found = _encoded(groups)
