@@ -49,7 +49,7 @@ def _method(estimator: Any, name: str, groups: Any, loss: Loss) -> Callable[[Any
             "needs; pass a fitted model or a function of X"
         )
         raise InputError(message)
-    found: Callable[[Any], Any] = method
+    found: Callable[..., Any] = method
     return partial(found, sensitive_features=groups) if _asks_for_groups(estimator, name) else found
 
 
