@@ -16,7 +16,13 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -95,6 +101,40 @@ def test_what_is_said_of_the_selection_is_true(blind: bool, shift: str) -> None:
     assert model.path_.bound[0] == pytest.approx(bounds[1], abs=1e-9)
     allowed = model.path_.error <= model.path_.allowed + 1e-12
     assert model.selection_bound_ <= model.path_.bound[allowed].min() + 1e-9
+
+
+def test_repeated_folds_hang_less_on_chance() -> None:
+    """Each row counts with all its scores; what is said of the selection is what they give together."""
+    X, y, groups = rows(0, 300)
+    found: dict[int, list[float]] = {1: [], 10: []}
+    for repeats, chosen in found.items():
+        for seed in range(6):
+            cv = RepeatedStratifiedKFold(n_splits=4, n_repeats=repeats, random_state=seed)
+            model = CertifiedThreshold(LogisticRegression(), cv=cv, certificates=40)
+            model.fit(X, y, sensitive_features=groups)
+            chosen.append(model.thresholds_)
+    assert np.std(found[10]) < 0.7 * np.std(found[1])
+    splits = list(cv.split(X, y))
+    parts = [splits[n : n + 4] for n in range(0, 40, 4)]
+    scores = [cross_val_predict(LogisticRegression(), X, y, cv=part, method="predict_proba") for part in parts]
+    decisions = model.classes_[decided(np.concatenate(scores), model.decision_weights_)]
+    pooled = Population.from_predictions(np.tile(y, 10), decisions, sensitive_features=np.tile(groups, 10))
+    assert model.selection_error_ == pytest.approx(pooled.loss)
+    assert model.selection_bound_ == pytest.approx(certify(pooled, 0.2, shift="sensitive", tol=1e-4).bound, abs=1e-9)
+
+
+def test_repeated_folds_are_no_more_rows() -> None:
+    """With a confidence ten scores of a row do not count as ten rows: the bound is about what one division gives."""
+    X, y, groups = rows(0, 400)
+    bounds = []
+    for repeats in (1, 10):
+        cv = RepeatedStratifiedKFold(n_splits=4, n_repeats=repeats, random_state=0)
+        asked: dict[str, Any] = {"options": {"confidence": 0.9}, "certificates": 3, "cv": cv}
+        model = CertifiedThreshold(LogisticRegression(), **asked).fit(X, y, sensitive_features=groups)
+        bounds.append(model.path_.bound[0])
+    assert bounds[1] == pytest.approx(bounds[0], abs=0.03)
+    with pytest.raises(ValueError, match="partition"):
+        CertifiedThreshold(LogisticRegression(), cv=ShuffleSplit(3)).fit(X, y, sensitive_features=groups)
 
 
 def test_no_threshold_is_much_better() -> None:
