@@ -6,16 +6,23 @@ BIN := $(VENV)/bin
 # The matrices are small: threads of the linear algebra only get into the way of the workers.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all bench docs lint release-check clean
+.PHONY: demo test test-all tests tests-all bench docs lint release-check clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fairbound demo
 
+# Types are checked, by one processor, while tests run.
+test: $(VENV)/.installed-test
+	$(MAKE) --jobs=2 lint tests
+
+test-all: $(VENV)/.installed-test $(VENV)/.installed-release $(VENV)/.installed-engines
+	$(MAKE) --jobs=2 lint tests-all
+
 # A file is run by one worker, so that what its tests share is made once.
-test: lint
+tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
 
-test-all: lint $(VENV)/.installed-release $(VENV)/.installed-engines
+tests-all: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.installed-test

@@ -233,7 +233,13 @@ def _more_mutants(name: str) -> int:
 MUTANTS = {name: 60 + _more_mutants(name) for name in QUESTIONS}
 
 #: So many at most are checked by one test; `make test` has one for each question.
-MOST_MUTANTS = 110
+MOST_MUTANTS = 60
+
+
+def mutants_of(name: str) -> list[int]:
+    """Return how many mutants of a question's answer each test of them checks."""
+    tests = -(-MUTANTS[name] // MOST_MUTANTS)
+    return [(MUTANTS[name] + chunk) // tests for chunk in range(tests)]
 
 
 @cache
@@ -516,7 +522,7 @@ def _change(parent: Any, key: Any, rng: random.Random) -> None:
 def check_mutants(name: str, chunk: int) -> None:
     """Change the answer to a question at random: no crash, and what is proved is true."""
     asked = {**USUAL, **QUESTIONS[name][1]}
-    count = min(MOST_MUTANTS, MUTANTS[name] - chunk * MOST_MUTANTS)
+    count = mutants_of(name)[chunk]
     original = honest(name, curve=(len(name) + chunk) % 3 == 0)
     check_mutants_of(original, f"{name}, {chunk}", count, asked["tol"], asked["budget"])
 

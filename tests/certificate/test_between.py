@@ -30,6 +30,7 @@ QUESTIONS: dict[str, tuple[dict[str, Any], float]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_bounds_in_between_hold_and_are_close(name: str) -> None:
     asked, off = QUESTIONS[name]

@@ -109,6 +109,7 @@ def assert_prices(changed: Changed, shape: tuple[int, int], asked: dict[str, Any
     np.testing.assert_allclose(np.nansum(rows.value * rows.mass, axis=2), price, atol=1e-6)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("shift", ["sensitive", "general"])
 @pytest.mark.parametrize("metric", METRICS)
 def test_metrics(metric: str, shift: str) -> None:
@@ -124,6 +125,7 @@ def test_more_metrics(metric: str, shift: str, seed: int) -> None:
     assert_prices(means(100 + seed, shape), shape, {"metric": metric, "shift": shift})
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("asked", [{}, {"base_rate_tolerance": 0.05}, {"fair": False}, {"min_group_mass": 0.3}])
 @pytest.mark.parametrize("shift", ["sensitive", "general"])
 @pytest.mark.parametrize("shape", [(2, 3), (3, 2)])
@@ -154,6 +156,7 @@ def test_observed_support() -> None:
     assert_prices(tables(4, (2, 2)), (2, 2), {"shift": "general", "support": "observed"})
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("divergence", OTHERS)
 @pytest.mark.parametrize("shift", ["sensitive", "general"])
 def test_divergences(divergence: str, shift: str) -> None:

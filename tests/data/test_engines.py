@@ -121,6 +121,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("engine", each(COUNTING, SLOW_COUNTING))
 def test_what_an_engine_counts(engine: str, call: str, tmp_path: Path) -> None:
@@ -128,6 +129,7 @@ def test_what_an_engine_counts(engine: str, call: str, tmp_path: Path) -> None:
     assert_as_good(found, exact(CALLS[call]))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("engine", each(SENDING, SLOW_SENDING))
 def test_what_batches_hold(engine: str, call: str, tmp_path: Path) -> None:

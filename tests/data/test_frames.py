@@ -509,6 +509,7 @@ BAD_FRAMES: list[tuple[pd.DataFrame, dict[str, Any], str]] = [
 
 
 @each_engine
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("frame", "call", "parts"), BAD_FRAMES, ids=[parts for *_, parts in BAD_FRAMES])
 def test_bad_frames_are_refused(engine: str, frame: pd.DataFrame, call: dict[str, Any], parts: str) -> None:
     given = ENGINES[engine](frame.astype({"sex": "str", "income": "str"}))

@@ -155,6 +155,7 @@ PAIRS: list[tuple[str, str, tuple[Hashable, ...]]] = [
 
 
 @each_engine
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("label", "prediction", "expected"), PAIRS)
 @pytest.mark.parametrize("weight", [None, "count", "weight"])
 @pytest.mark.parametrize("group", ["sex", ["sex", "old"]], ids=str)

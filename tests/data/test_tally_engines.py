@@ -29,10 +29,16 @@ pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("Deprec
 ENGINES = COUNTING | SENDING | SLOW_COUNTING | SLOW_SENDING
 SLOW = {*SLOW_COUNTING, *SLOW_SENDING}
 WAYS: dict[str, dict[str, Any]] = {
-    "predictions": {"prediction": "predicted"},
+    "predictions": {"prediction": "predicted", "strata": "region"},
     "weighted predictions": {"prediction": "predicted", "weight": "weight"},
     "losses": {"losses": "loss"},
-    "weighted losses": {"losses": "loss", "weight": "weight", "ceiling": 1.7, "groups": ["m", "f", "x"]},
+    "weighted losses": {
+        "losses": "loss",
+        "weight": "weight",
+        "ceiling": 1.7,
+        "groups": ["m", "f", "x"],
+        "strata": ["region", "floor"],
+    },
 }
 each_engine = pytest.mark.parametrize(
     "engine", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in ENGINES]
@@ -48,6 +54,8 @@ def rows(size: int = 1500) -> pd.DataFrame:
             "predicted": rng.choice(["no", "yes"], size),
             "loss": np.where(rng.random(size) < 0.2, rng.choice([0.0, 0.5, 1.0], size), rng.beta(0.3, 2.0, size)),
             "weight": rng.exponential(size=size),
+            "region": rng.choice(["n", "s", "w"], size),
+            "floor": rng.integers(0, 5, size),
         }
     )
 
@@ -58,6 +66,7 @@ def counted(frame: Any, way: str) -> dict[str, Any]:
 
 
 @each_engine
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_all_engines_count_the_same(engine: str, way: str, tmp_path: Path) -> None:
     assert counted(ENGINES[engine](rows(), tmp_path), way) == counted(rows(), way)
@@ -99,7 +108,7 @@ def test_the_command_line_reads_postgresql(postgres: Any, tmp_path: Path, capsys
     table = postgres_table(rows(), postgres).get_name()
     told = postgres.con.info
     address = f"postgresql://{told.user}:secret@{told.host}:{told.port}/{told.dbname}"
-    asked = ["--table", table, "--label", "income", "--group", "sex", "--prediction", "predicted"]
+    asked = ["--table", table, "--label", "income", "--group", "sex", "--prediction", "predicted", "--strata", "region"]
     assert main(["count", address, *asked, "-o", str(tmp_path / "tally.json")]) == 0
     assert json.loads((tmp_path / "tally.json").read_text()) == counted(rows(), "predictions")
     capsys.readouterr()

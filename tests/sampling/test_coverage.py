@@ -51,6 +51,7 @@ def not_too_often(failed: int, draws: int) -> bool:
     return bool(stats.binom.sf(failed - 1, draws, 1 - CONFIDENCE) > 1e-6)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("shift", ["general", "sensitive"])
 @pytest.mark.parametrize("region", sorted(SIMULATED - {"auto"}))
 @pytest.mark.parametrize("name", TRUTHS)
@@ -113,6 +114,7 @@ def test_costs_exceed_the_budget_rarely_but_not_too_rarely(name: str, rows: int)
         assert failed / draws > 0.05  # discreteness has little left to waste
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("rows", [50, 200, 1000])
 @pytest.mark.parametrize("name", ["balanced", "skewed", "rare cell", "losses near 0"])
 def test_the_claimed_affinity_is_reached(name: str, rows: int) -> None:

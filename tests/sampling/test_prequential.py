@@ -296,6 +296,7 @@ def honest() -> str:
     return certify(population, 0.2, confidence=0.9, region="prequential").to_json()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("forge", [*FORGERIES, called_sphere, larger_radius], ids=lambda forge: forge.__name__)
 def test_forgeries_are_refused(forge: Callable[[dict[str, Any]], None], honest: str) -> None:
     document = json.loads(honest)

@@ -34,7 +34,6 @@ from fairbound.solve.nearest_product import nearest_product, product_divergence
 from fairbound.solve.problem import Problem, problem_of
 from fairbound.solve.shares import MarginalSet
 from fairbound.solve.worst_within_cells import Ground, keep_inside, measure, worst_inside
-from tests.amounts import first
 from tests.by_hand import only
 from tests.divergence_oracles import distance, members, primal_at
 from tests.forging import Change, check_forgery, claims, statements
@@ -43,8 +42,6 @@ from tests.problems import E, P, random_population
 NAMES: tuple[DivergenceName, ...] = ("total_variation", "kl", "chi_squared", "trimming")
 SHIFTS: tuple[Shift, ...] = ("general", "sensitive")
 
-#: The same for tests that take long: trimming, which takes the way of total variation, among the slow ones.
-MOST_OFTEN = (*NAMES[:3], pytest.param("trimming", marks=pytest.mark.slow))
 MEAN = Population.from_moments(P, E)
 
 #: Radii that are neither close to the nearest distribution nor so large that everything is allowed.
@@ -115,7 +112,8 @@ def test_reference_values(name: DivergenceName, shift: Shift) -> None:
     assert certify(MEAN, rho, divergence=name, shift=shift).bound == pytest.approx(value, abs=1.2e-6)
 
 
-@pytest.mark.parametrize("name", MOST_OFTEN)
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("kind", "groups"), [("mean", 2), ("variance", 3), ("rows", 2)])
 def test_random_populations_against_the_primal(name: DivergenceName, kind: str, groups: int) -> None:
     rng = np.random.default_rng([NAMES.index(name), groups, len(kind)])
@@ -131,9 +129,10 @@ def test_random_populations_against_the_primal(name: DivergenceName, kind: str, 
         sound_and_tight(population, certificate, 1e-6 if kind != "rows" or shift == "sensitive" else 3e-3)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("shift", SHIFTS)
-@pytest.mark.parametrize("name", MOST_OFTEN)
-@pytest.mark.parametrize("shape", first(2, [(2, 2), (2, 3), (3, 3)], single=True))
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3), (3, 3)])
 def test_no_member_exceeds_the_bound(name: DivergenceName, shift: Shift, shape: tuple[int, int]) -> None:
     """Near the nearest distribution, where almost nothing is left, and far from it."""
     rng = np.random.default_rng([NAMES.index(name), *shape, len(shift)])
@@ -254,6 +253,7 @@ def test_free_ball_beyond_everything() -> None:
             assert certificate.attained == pytest.approx(top, abs=1e-5)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_monotone_in_rho_and_a_curve_is_its_points(name: DivergenceName) -> None:
     near = least(MEAN, divergence=name, shift="sensitive")
@@ -266,6 +266,7 @@ def test_monotone_in_rho_and_a_curve_is_its_points(name: DivergenceName) -> None
     assert verify(curve.to_json()).valid
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_names_and_order_do_not_matter(name: DivergenceName) -> None:
     rng = np.random.default_rng(11)
@@ -282,6 +283,7 @@ def test_names_and_order_do_not_matter(name: DivergenceName) -> None:
     assert certify(larger, rho, divergence=name, tol=3e-6).bound == pytest.approx(3 * bound, abs=6e-6)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_below_the_nearest_distribution(name: DivergenceName) -> None:
     with pytest.raises(InfeasibleError, match=DIVERGENCES[name].words) as caught:
@@ -388,7 +390,8 @@ def test_the_table_of_the_documentation() -> None:
         assert stated == pytest.approx(bounds, abs=1.1e-4)
 
 
-@pytest.mark.parametrize("name", first(2, NAMES))
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", NAMES)
 def test_largest_radius(name: DivergenceName) -> None:
     rho = largest_certified_rho(MEAN, 0.3, divergence=name)
     assert certify(MEAN, rho, divergence=name).bound <= 0.3
@@ -499,6 +502,7 @@ def checked_at_random(name: DivergenceName, count: int) -> None:
         assert certificate.attained <= certificate.bound
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_checker_proves_random_certificates(name: DivergenceName) -> None:
     checked_at_random(name, 15)
@@ -510,7 +514,9 @@ def test_the_checker_proves_many_random_certificates(name: DivergenceName) -> No
     checked_at_random(name, 500)
 
 
-def test_many_losses_are_merged_with_mean_and_variance() -> None:
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize(("name", "tolerance"), list(zip(NAMES, (2e-3, 2e-5, 2e-5, 2e-3), strict=True)))
+def test_many_losses_are_merged_with_mean_and_variance(name: DivergenceName, tolerance: float) -> None:
     rng = np.random.default_rng(1)
     cell = np.repeat(np.arange(4), 300)
     population = Population.from_losses(rng.beta(1, 4, 1200), cell % 2, sensitive_features=cell // 2)
@@ -520,9 +526,8 @@ def test_many_losses_are_merged_with_mean_and_variance() -> None:
     for power in (0, 1, 2):
         moments = [(a.probability * a.loss**power).sum(axis=2) for a in (few, problem.upper)]
         assert moments[0] == pytest.approx(moments[1], rel=1e-12)
-    for name, tolerance in zip(NAMES, (2e-3, 2e-5, 2e-5, 2e-3), strict=True):
-        rho = least(population, divergence=name) + 0.05
-        assert certify(population, rho, divergence=name, budget=16).gap <= tolerance
+    rho = least(population, divergence=name) + 0.05
+    assert certify(population, rho, divergence=name, budget=16).gap <= tolerance
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,7 @@ ASKED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("limits", ["none", "skew", "rows"])
 @pytest.mark.parametrize("condition", ASKED)
@@ -229,6 +230,7 @@ def test_with_given_shares_it_is_the_worst_case_there(shift: Any, condition: str
             assert bound == pytest.approx(sensitive_within(side, float(rho[0]), k), abs=1e-7)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("condition", ASKED)
 @pytest.mark.parametrize("shift", ["general", "sensitive"])

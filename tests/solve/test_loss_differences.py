@@ -20,7 +20,6 @@ from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.data.loss_summary import bin_edges
 from fairbound.sampling.discretise import EDGE_ROUNDING, _places, _values, drawn
 from fairbound.sampling.sphere import least_affinity_of_classes
-from tests.amounts import first
 from tests.samples import ERRORS, SKEWED, TRUTHS, Truth, _continuous, rounding_numbers
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairbound.errors.SmallCellWarning")  # small cells are the point
@@ -67,6 +66,7 @@ def failures(name: str, shift: Any, region: str, rows: int, draws: int, seed: in
     return failed, float(np.mean(excess))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("region", REGIONS)
 @pytest.mark.parametrize("shift", SHIFTS)
 @pytest.mark.parametrize("name", LAWS)
@@ -92,6 +92,7 @@ def means(truth: Truth) -> Floats:
     return (truth.probability * truth.loss).sum(axis=2) / truth.probability.sum(axis=2)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("region", [Sphere(), Sphere(intervals=1), Hoeffding()])
 @pytest.mark.parametrize("name", LAWS)
 def test_limits_of_means_hold_as_often_as_stated(name: str, region: Any) -> None:
@@ -123,7 +124,8 @@ def rounded_law(truth: Truth, intervals: int, subtracted: Booleans) -> Floats:
     return law
 
 
-@pytest.mark.parametrize("name", first(1, LAWS))
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", LAWS)
 def test_the_claimed_affinity_is_reached_as_often_as_stated(name: str) -> None:
     """There is a law that near to the sample whose subtracted losses are stochastically as small as P's or smaller."""
     truth, rng, failed, draws = LAWS[name], np.random.default_rng(4), 0, 600
@@ -192,11 +194,10 @@ def test_rounding_can_be_repeated() -> None:
     assert np.mean(draws, axis=0) == pytest.approx(population.mean.ravel(), abs=0.01)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     ("shift", "intervals"),
-    first(
-        4, [("general", 2), ("sensitive", 5), ("general", None), ("sensitive", None), ("general", 5), ("sensitive", 2)]
-    ),
+    [("general", 2), ("sensitive", 5), ("general", None), ("sensitive", None), ("general", 5), ("sensitive", 2)],
 )
 def test_a_mirrored_world_has_the_mirrored_certificate(shift: Any, intervals: int | None) -> None:
     """Losses M - l, groups exchanged: the same differences. Rounding, at random, sees other bins and numbers."""

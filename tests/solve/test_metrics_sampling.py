@@ -101,6 +101,7 @@ def not_too_often(failed: int, draws: int) -> bool:
     return bool(stats.binom.sf(failed - 1, draws, 1 - CONFIDENCE) > 1e-6)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("shift", SHIFTS)
 @pytest.mark.parametrize("metric", SIMULATED)
 @pytest.mark.parametrize("name", TRUTHS)
@@ -128,6 +129,7 @@ def asked(metric: str, **more: Any) -> Any:
     return {"metric": metric, "tol": 1e-3, **({} if metric in OF_LOSSES else {"pos_label": 1}), **more}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("shift", SHIFTS)
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_sample_says_less_than_its_own_distribution(metric: str, shift: Any) -> None:

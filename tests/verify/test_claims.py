@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairbound import Population, certify, verify
+from fairbound import Population, Verdict, certify, verify
 from fairbound.certificate.document import digest
 from fairbound.verify.beside.looks import RESERVED, taken_for
 from fairbound.verify.beside.work import MOST_WORK, work_of
@@ -74,12 +74,34 @@ def test_which_label_is_selected_is_told_of() -> None:
         assert "(predicting 1)" in result.claims[1]
 
 
-def test_measures_of_one_name_are_remarked_on() -> None:
-    found = document()
-    assert verify(found).remarks == ()
-    found["population"]["measures"].append(copy.deepcopy(found["population"]["measures"][0]))
+def test_two_measures_of_one_name_are_refused() -> None:
+    """A forgery that is proved of a harmless measure, in sentences that a reader takes to be about the other one."""
+    population = Population.from_moments(P, E)
+    harmless = Population.from_moments(P, 0.1 * np.asarray(E))
+    found, easier = (json.loads(certify(one, 0.2).to_json()) for one in (population, harmless))
+    found["population"]["measures"].append(easier["population"]["measures"][0])
+    found["questions"] = [{**easier["questions"][0], "measure": 1}]
     found["digest"] = digest(found["population"])
-    assert any("one name" in remark for remark in verify(found).remarks)
+    result = verify(found)
+    assert result.verdict is Verdict.NOT_A_CERTIFICATE
+    assert "the same name twice" in result.reasons[0]
+    found["population"]["measures"][1]["loss"] = "mine"
+    found["digest"] = digest(found["population"])
+    assert verify(found).valid
+    assert "'mine'" in verify(found).claims[1]
+
+
+def test_two_selection_rates_are_told_apart_by_their_labels() -> None:
+    """The same label twice is one measure twice, however it is written; 0 and false are two labels."""
+    predicted, groups = [0, 1, 1, 0] * 30, [0, 1] * 60
+    rows = Population.from_predictions([0, 0, 1, 1] * 30, predicted, sensitive_features=groups)
+    found = json.loads(certify(rows, 0.3, metric="selection_rate", pos_label=1).to_json())
+    other = copy.deepcopy(found["population"]["measures"][0])
+    found["population"]["measures"].append(other)
+    for label, allowed in ((1, False), (0, True), (True, True)):
+        other["pos_label"] = label
+        found["digest"] = digest(found["population"])
+        assert verify(found).valid is allowed, label
 
 
 def test_reasons_have_no_lines_of_strangers() -> None:

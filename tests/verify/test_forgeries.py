@@ -38,11 +38,8 @@ from fairbound.verify.document import singles
 from fairbound.verify.names import CEILINGS
 from fairbound.verify.reading import read_document
 from fairbound.verify.verdict import Finding, _decide
-from tests.amounts import first
 from tests.by_hand import only
 from tests.forging import (
-    MOST_MUTANTS,
-    MUTANTS,
     POPULATIONS,
     QUESTIONS,
     USUAL,
@@ -55,6 +52,7 @@ from tests.forging import (
     claims,
     honest,
     mended,
+    mutants_of,
     reshaped,
     statements,
     text,
@@ -539,13 +537,20 @@ TRICKS: dict[str, Change] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "half"), first(len(QUESTIONS), [(name, half) for half in range(2) for name in QUESTIONS])
-)
-def test_tricks(name: str, half: int) -> None:
-    """Each trick on every kind of question, with the claim as it was and improved: every other one, then the others."""
-    start = (list(QUESTIONS).index(name) + half) % 2
-    check_tricks(text(name), dict(list(TRICKS.items())[start::2]), 1e-6, 0.01)
+def later(name: str, part: int) -> Any:
+    """Return a question and a part of what is done to its answer: all but the first part are slow."""
+    return pytest.param(name, part, marks=[pytest.mark.slow] if part else [])
+
+
+#: In so many parts tricks are played; `make test` plays the first of each question, another one of its neighbours.
+PARTS = 6
+
+
+@pytest.mark.parametrize(("name", "part"), [later(name, part) for part in range(PARTS) for name in QUESTIONS])
+def test_tricks(name: str, part: int) -> None:
+    """Each trick on every kind of question, with the claim as it was and improved."""
+    start = (list(QUESTIONS).index(name) + part) % PARTS
+    check_tricks(text(name), dict(list(TRICKS.items())[start::PARTS]), 1e-6, 0.01)
 
 
 def check_tricks(written: str, tricks: dict[str, Change], *more: float) -> None:
@@ -588,19 +593,16 @@ KINDS = ("w", "gamma", "zeta", "base", "offset", "slope", "nu", "centre", "omega
 MOVED = {f"{key} {how}": moved(key, change) for key in KINDS for how, change in MOVES.items()}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_multipliers_of_one_kind(name: str) -> None:
     """Claims that are better are covered: of what is proved nothing is false, by however little."""
     check_tricks(text(name), MOVED)
 
 
-#: Questions, and numbers of their parts of mutants.
-CHUNKS = [(name, chunk) for name in QUESTIONS for chunk in range(-(-MUTANTS[name] // MOST_MUTANTS))]
-
-
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
-    ("name", "chunk"),
-    first(len(QUESTIONS), sorted(CHUNKS, key=lambda pair: pair[1])),
+    ("name", "chunk"), [later(name, chunk) for name in QUESTIONS for chunk in range(len(mutants_of(name)))]
 )
 def test_mutants(name: str, chunk: int) -> None:
     """Random changes: no crash, and what is proved is true."""

@@ -42,23 +42,21 @@ REFUSED = "the check would take"
 #: Sizes at which the work of a family is too much, though the text has less than a megabyte.
 TOO_MUCH = {
     "fractional: leaves and bins": 500,
-    "fractional: labels": 50,
-    "fractional: labels, deep": 40,
-    "fractional: limits": 30,
+    "fractional: labels": 140,
+    "fractional: labels, deep": 70,
+    "fractional: limits": 140,
     "tilted: leaves and bins": 4_000,
     "tilted: labels": 700,
     "tilted: labels, deep": 700,
     "tilted: groups": 300,
     "tilted: pieces of groups": 300,
-    "tilted: skew": 40,
     "tilted: sensitive": 600,
     "tilted: limits": 500,
-    "tilted: limits on groups": 150,
+    "tilted: limits on groups": 200,
     "tilted: large multipliers": 500,
     "tilted: near base rates": 300,
     "any base rates: deep": 400,
     "any base rates: groups": 400,
-    "any base rates: labels": 300,
     "kl: labels": 700,
     "chi squared: labels": 700,
     "total variation: labels": 700,
@@ -84,6 +82,7 @@ TOO_MUCH = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_small_one_is_answered(name: str) -> None:
     text = FAMILIES[name](4)
@@ -94,6 +93,7 @@ def test_a_small_one_is_answered(name: str) -> None:
     assert not any(REFUSED in reason or "cannot be evaluated" in reason for reason in result.reasons)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", TOO_MUCH)
 def test_too_much_work_is_refused_before_it_begins(name: str) -> None:
     text = FAMILIES[name](TOO_MUCH[name])

@@ -63,6 +63,7 @@ def random_sample(rng: np.random.Generator) -> Population:
     )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("chunk", range(3))
 def test_every_certificate_is_proved(chunk: int) -> None:
     rng = np.random.default_rng(100 + chunk)
@@ -109,6 +110,7 @@ def test_curves_and_the_inverse_question(shift: Any, region: str) -> None:
     assert certify(sample(), rho, **asked).bound <= limit + 1e-3
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_lazy_frames(engine: str) -> None:
     """Engines bin the rows themselves, in bins of their own rounding; what is said of P is the same."""

@@ -59,6 +59,7 @@ def random_certificates(metric: str, count: int, seed: int) -> None:
         proved(certify(population, min(1.0, least + excess * (1 - least)), **asked))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("metric", METRICS)
 def test_random_certificates_are_proved(metric: str) -> None:
     random_certificates(metric, 6, 1)
@@ -79,6 +80,7 @@ def text(metric: str, how: str, confidence: float | None = None, curve: bool = F
     return certify_curve(ROWS, [RHO, RHO + 0.05], **asked).to_json() if curve else certify(ROWS, RHO, **asked).to_json()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("curve", [False, True])
 @pytest.mark.parametrize("confidence", [None, 0.9])
 @pytest.mark.parametrize("how", ["near", "any", "least"])

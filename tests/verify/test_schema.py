@@ -423,6 +423,11 @@ BEYOND: dict[str, tuple[str, Callable[[Document], object], str]] = {
     ),
     "one group": ("general, mean", put("population", "groups", value=["a"]), "must have two entries"),
     "one name twice": ("general, mean", put("population", "groups", value=["a", "a"]), "the same name twice"),
+    "one measure twice": (
+        "general, mean",
+        lambda d: d["population"]["measures"].append(copy.deepcopy(d["population"]["measures"][0])),
+        "the same name twice",
+    ),
     "no limit on one side": ("general, linear limits", put(*GROUP_LIMITS, "rows", value=[]), "entries, not 0"),
     "limits of another shape": (
         "general, linear limits",
@@ -632,6 +637,7 @@ def mutants(name: str) -> Iterator[tuple[Path, object, Document]]:
             parent[path[-1]] = before
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "name",
     [

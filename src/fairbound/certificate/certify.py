@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Unpack
@@ -11,6 +10,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.certificate.certificate import Certificate
+from fairbound.certificate.crossing import last_kept
 from fairbound.certificate.curve import CertificateCurve
 from fairbound.certificate.statements import MetricStatements, ask, certificates
 from fairbound.data.cells import number
@@ -210,66 +210,24 @@ def largest_certified_rho(population: Population, threshold: float, **asked: Unp
     target = number("threshold", threshold, 0.0, np.inf, "it is a loss")
     if target <= question.extreme if question.lower else target >= question.extreme:
         return question.divergence.most
-    certified, bracket = _bracket(question, target)
-    if bracket is None:
-        return question.divergence.most
-    while True:
-        low, high = bracket[0][0], bracket[1][0]
-        if high - low <= RADIUS_ACCURACY * max(1.0, low):
-            break
-        for point in _evaluated(question, _likely(bracket, target)):
-            if point[0] >= bracket[1][0]:
-                break
-            if _keeps(question, point[1], target):
-                certified, bracket = point[0], (point, bracket[1])
-            else:
-                bracket = bracket[0], point
-    if certified is None:
+    sign = -1.0 if question.lower else 1.0
+    scale, power = question.divergence.as_far  # in these units a bound is nearly straight
+
+    def radius(far: float) -> float:
+        return min(max(scale * far**power, question.distance), question.divergence.most)
+
+    def excess(far: float) -> float:
+        return sign * (float(question.bounds(np.array([radius(far)]))[0]) - target)
+
+    def accuracy(far: float) -> float:
+        rho = radius(far)
+        return (rho / scale) ** (1 / power) - (max(0.0, rho - RADIUS_ACCURACY * max(1.0, rho)) / scale) ** (1 / power)
+
+    start, end = ((rho / scale) ** (1 / power) for rho in (question.distance, question.divergence.most))
+    found, unbroken = last_kept(excess, start, end, accuracy)
+    if found is None:
         raise _never(question, threshold, question.distance)
-    return certified
-
-
-#: A radius, and the bound there: not a number where none was computed; and two between which the largest one lies.
-_Point = tuple[float, float]
-_Bracket = tuple[_Point, _Point]
-
-
-def _evaluated(question: Solver | MetricStatements, radii: list[float]) -> list[_Point]:
-    return list(zip(radii, question.bounds(np.array(radii)).tolist(), strict=True))
-
-
-def _keeps(question: Solver | MetricStatements, bound: float, target: float) -> bool:
-    return bound >= target if question.lower else bound <= target
-
-
-def _bracket(question: Solver | MetricStatements, target: float) -> tuple[float | None, _Bracket | None]:
-    """Return a radius that keeps the target, if one was seen, and a bracket of the largest, if one does not."""
-    most = question.divergence.most
-    certified, below = None, (question.distance, math.nan)
-    high = min(most, max(2.0 * question.distance, 0.01))
-    while True:
-        (point,) = _evaluated(question, [high])
-        if not _keeps(question, point[1], target):
-            return certified, (below, point)
-        certified, below = high, point
-        if high == most:
-            return certified, None
-        high = min(4.0 * high, most)
-
-
-def _likely(bracket: _Bracket, target: float) -> list[float]:
-    """Return radii around where the bound is likely to reach the target.
-
-    Short arcs are nearly straight; longer ones are mostly concave and lie above their chord.
-    """
-    (low, below), (high, above) = bracket
-    width = high - low
-    middle = 0.5
-    if math.isfinite(below) and above != below:
-        middle = min(max((target - below) / (above - below), 0.0), 1.0)
-    room = max(0.03, 0.45 * RADIUS_ACCURACY * max(1.0, low) / width)
-    spots = [part for part in (middle - 5.0 * room, middle - room, middle + room) if 0.0 < part < 1.0]
-    return [low + part * width for part in spots] or [low + 0.5 * width]
+    return question.divergence.most if unbroken else radius(found)
 
 
 def _never(question: Solver | MetricStatements, threshold: object, least: float) -> ThresholdError:

@@ -44,6 +44,7 @@ ROLES = {
     "clip": "--clip",
     "ceiling": "--ceiling",
     "weight": "--weight",
+    "strata": "--strata",
     "known_group": "--known-group",
     "known_label": "--known-label",
     "table": "--table",
@@ -179,6 +180,12 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--ceiling", type=number, metavar="X", help="largest possible loss in --losses (default: 1)")
     data.add_argument("--weight", metavar="COLUMN", help="row weights")
     data.add_argument(
+        "--strata",
+        action="append",
+        metavar="COLUMN",
+        help="what divides cells into strata, such as age and region, for --shift stratified; several",
+    )
+    data.add_argument(
         "--missing",
         choices=["refuse", "drop"],
         default="refuse",
@@ -212,12 +219,6 @@ class Files(argparse.Action):
 def add_question_options(parser: argparse.ArgumentParser) -> None:
     """Add what is asked."""
     asked = parser.add_argument_group("the question")
-    asked.add_argument(
-        "--strata",
-        action="append",
-        metavar="COLUMN",
-        help="what divides cells into strata, such as age and region, for --shift stratified; several",
-    )
     asked.add_argument(
         "--cuts",
         action="append",
@@ -344,7 +345,6 @@ def read_population(arguments: argparse.Namespace) -> Population:
             arguments,
             Population.from_frame,
             unknown_predictions=arguments.unknown_predictions,
-            strata=arguments.strata,
             cuts=dict(arguments.cuts or ()),
         )
     given = [option for name, option in ROLES.items() if getattr(arguments, name) is not None]
@@ -355,8 +355,7 @@ def read_population(arguments: argparse.Namespace) -> Population:
         return Population.from_tally(
             Tally.merged(tallies),
             unknown_predictions=arguments.unknown_predictions,
-            strata=len(arguments.strata or ()),
-            cuts={(arguments.strata or []).index(name): cut for name, cut in arguments.cuts or ()},
+            cuts=dict(arguments.cuts or ()),
         )
     except InputError as error:
         message = f"{arguments.file}: {error.worded(COUNTED | ROWS)}"
@@ -400,6 +399,7 @@ def read_rows(arguments: argparse.Namespace, make: Callable[..., Read], **more: 
                 missing=arguments.missing,
                 groups=_all_names(frame, arguments.group, "--known-group", arguments.known_group),
                 labels=_all_names(frame, [arguments.label], "--known-label", arguments.known_label),
+                strata=arguments.strata,
                 **more,
             )
     except InputError as error:
@@ -417,9 +417,8 @@ def read_rows(arguments: argparse.Namespace, make: Callable[..., Read], **more: 
 def _used(arguments: argparse.Namespace) -> list[str]:
     """Return the columns that are used."""
     probability = [text.rpartition("=")[2] for text in arguments.probability or ()]
-    strata = getattr(arguments, "strata", None) or ()
-    named = [arguments.label, *arguments.group, *strata, arguments.prediction, *probability, arguments.losses]
-    return [name for name in (*named, arguments.weight) if name is not None]
+    named = [arguments.label, *arguments.group, *(arguments.strata or ()), arguments.prediction, *probability]
+    return [name for name in (*named, arguments.losses, arguments.weight) if name is not None]
 
 
 def _check_roles(arguments: argparse.Namespace) -> None:

@@ -18,11 +18,12 @@ COLUMNS = {
     "prediction": "--prediction",
     "probability": "--probability",
     "sample_weight": "--weight",
+    "strata": "--strata",
     "weight": "--weight",
 }
 
 #: Where they become a population.
-ROWS = COLUMNS | {"cuts": "--cuts", "strata": "--strata", "unknown_predictions": "--unknown-predictions"}
+ROWS = COLUMNS | {"cuts": "--cuts", "unknown_predictions": "--unknown-predictions"}
 
 #: Where rows are counted to be added up elsewhere: arguments of ``Tally.count``.
 COUNTED = COLUMNS | {"min_count": "--min-count", "name": "--name"}

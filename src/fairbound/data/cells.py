@@ -229,27 +229,30 @@ def check_names(name: str, names: Any, size: int | None = None) -> tuple[Hashabl
 
 def encode_groups(name: str, values: Any, declared: Sequence[Hashable] | None = None) -> Categories:
     """Number the groups; several columns give intersectional groups, named by tuples."""
+    groups = declare("groups", intersect([*encode_columns(name, values).values()]), declared)
+    at_least_two(argument(name), "group", groups)
+    return groups
+
+
+def encode_columns(name: str, values: Any) -> dict[Any, Categories]:
+    """Number the values of a column, called as the argument is, or of those of a table, a dict or an array."""
     columns = getattr(values, "column_names", getattr(values, "columns", None))  # Arrow's tables have both
-    if columns is not None:
-        parts = [encode(f"{name}[{c!r}]", values[c]) for c in columns]
+    if columns is not None or isinstance(values, dict):
+        parts = {key: encode(f"{name}[{key!r}]", values[key]) for key in (values if columns is None else columns)}
     else:
-        array = None if isinstance(values, dict) or getattr(values, "ndim", 0) == 1 else read_array(name, values)
-        if isinstance(values, dict):
-            parts = [encode(f"{name}[{key!r}]", column) for key, column in values.items()]
-        elif array is not None and array.ndim == 2:
-            parts = [encode(name, array[:, i]) for i in range(array.shape[1])]
+        array = None if getattr(values, "ndim", 0) == 1 else read_array(name, values)
+        if array is not None and array.ndim == 2:
+            parts = {place: encode(name, array[:, place]) for place in range(array.shape[1])}
         else:
-            parts = [encode(name, values)]
+            parts = {name: encode(name, values)}
     if not parts:
         message = f"{argument(name)} has no columns"
         raise InputError(message)
-    lengths = {len(p.codes) for p in parts}
+    lengths = {len(part.codes) for part in parts.values()}
     if len(lengths) > 1:
         message = f"the columns of {argument(name)} differ in length: {sorted(lengths)}"
         raise InputError(message)
-    groups = declare("groups", intersect(parts), declared)
-    at_least_two(argument(name), "group", groups)
-    return groups
+    return parts
 
 
 def intersect(parts: Sequence[Categories]) -> Categories:

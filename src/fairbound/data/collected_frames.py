@@ -19,15 +19,13 @@ from fairbound.data.cells import (
 )
 from fairbound.data.columns import Columns
 from fairbound.data.counted import Rows
-from fairbound.data.frame_values import check_sums, check_values, count_rows, without_missing
+from fairbound.data.frame_values import check_sums, check_values, complete
 from fairbound.errors import InputError
 
 
 def read_collected(frame: nw.DataFrame[Any], columns: Columns) -> Rows:
     """Return the rows of a frame in memory."""
-    before = count_rows(frame)
-    if columns.missing == "drop":
-        frame = without_missing(frame, columns)
+    frame, excluded = complete(frame, columns)
     check_values(frame, columns, only_numbers=True)
     named = {name: _encoded(frame, columns, name) for name in columns.keys}
     labels = columns.number_labels(named[columns.label])
@@ -38,7 +36,7 @@ def read_collected(frame: nw.DataFrame[Any], columns: Columns) -> Rows:
         predicted = named[columns.prediction]
         values = columns.align(labels, predicted)
     weight = None if columns.weight is None else _numbers(frame, columns.weight)
-    return Rows(values, labels, groups, weight, before - len(frame))
+    return Rows(values, labels, groups, weight, excluded, {name: named[name] for name in columns.strata})
 
 
 def declared_order(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Iterable[Hashable] | None:

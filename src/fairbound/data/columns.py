@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -27,7 +27,7 @@ class Columns:
 
     ``probability`` maps labels to columns; where the labels are not yet known, places in their order stand for them
     and ``by_place`` is true. ``all_groups`` and ``all_labels`` are those that there are, if the user named them. A
-    ``shard`` is a part of the rows: it may have fewer groups and labels than there are.
+    ``shard`` is a part of the rows: it may have fewer groups and labels than there are. ``strata`` divide the cells.
     """
 
     label: str
@@ -46,6 +46,7 @@ class Columns:
     all_groups: tuple[Hashable, ...] | None = None
     all_labels: tuple[Hashable, ...] | None = None
     shard: bool = False
+    strata: tuple[str, ...] = ()
 
     @property
     def row_losses(self) -> RowLosses | None:
@@ -68,7 +69,7 @@ class Columns:
     @property
     def keys(self) -> tuple[str, ...]:
         """The columns of names, each once."""
-        return _once(self.label, *self.groups, self.prediction)
+        return _once(self.label, *self.groups, self.prediction, *self.strata)
 
     @property
     def numeric(self) -> tuple[str, ...]:
@@ -97,6 +98,11 @@ class Columns:
     def align(self, labels: Categories, predicted: Categories) -> Categories:
         """Number predicted labels as the true ones are, and after them those that are only predicted."""
         return aligned(f"column {self.label!r}", labels, f"column {self.prediction!r}", predicted, some=self.shard)
+
+    @property
+    def by_strata(self) -> Columns:
+        """The same with the columns of the strata as the last ones of the groups."""
+        return replace(self, groups=(*self.groups, *self.strata), all_groups=None, strata=())
 
     @property
     def roles(self) -> tuple[tuple[str, str], ...]:
@@ -164,6 +170,7 @@ def read_columns(
     all_groups: object = None,
     all_labels: object = None,
     shard: bool = False,
+    strata: object = None,
 ) -> Columns:
     """Validate everything but the frame itself."""
     ways = {"prediction": prediction, "probability": probability, "losses": losses}
@@ -208,7 +215,8 @@ def read_columns(
     if label in groups:
         message = f"column {label!r} is named as label and as group; name the column that tells the groups apart"
         raise InputError(message)
-    return Columns(
+    parts = () if strata is None else (strata,) if isinstance(strata, str) else _several("strata", strata)
+    columns = Columns(
         label=_one("label", label),
         groups=_different("group", groups),
         prediction=None if prediction is None else _one("prediction", prediction),
@@ -225,7 +233,25 @@ def read_columns(
         all_groups=None if all_groups is None else _all("groups", all_groups),
         all_labels=None if all_labels is None else _all("labels", all_labels),
         shard=shard,
+        strata=_different("strata", parts),
     )
+    if shard:
+        _check_shard(columns)
+    return columns
+
+
+def _check_shard(columns: Columns) -> None:
+    """Refuse what parts of the rows would have to count differently."""
+    if columns.prediction is None and not columns.ceiling < float("inf"):
+        cure = argument("clip") if columns.probability else f"a finite {argument('ceiling')}"
+        message = f"losses without a ceiling cannot be counted in bins that are the same everywhere; pass {cure}"
+        raise InputError(message)
+    if columns.probability and columns.all_labels is None:
+        message = (
+            f"{argument('labels')} must name all labels there are: which column holds whose probability must not "
+            "depend on the labels that occur here"
+        )
+        raise InputError(message)
 
 
 def check_known(columns: Columns, present: Iterable[str]) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.data.cells import Categories, encode_groups, number, same_length, weights
+from fairbound.data.cells import Categories, encode_columns, encode_groups, intersect, number, same_length, weights
 from fairbound.data.loss_summary import LossTable, tabulate
 from fairbound.data.losses import LOSSES
 from fairbound.data.predicted import Predicted, count_predicted
@@ -34,7 +34,8 @@ COLLECT = either("collect the frame first", "save the table as CSV")
 class Rows:
     """Rows as numbers: of each row its loss or its predicted label, its label, its group and its weight.
 
-    Predicted labels are numbered with the true ones first. ``excluded`` rows were left out.
+    Predicted labels are numbered with the true ones first. ``excluded`` rows were left out. ``strata`` are the columns
+    that divide the cells into strata, by name, if there are any.
     """
 
     values: Floats | Categories
@@ -42,11 +43,22 @@ class Rows:
     groups: Categories
     weight: Floats | None
     excluded: int = 0
+    strata: Mapping[Any, Categories] = field(default_factory=dict)
+
+    def by_strata(self) -> Rows:
+        """Return the rows with the columns of the strata as the last ones of the groups."""
+        found = intersect([self.groups, *self.strata.values()])
+        pairs: Any = found.names
+        names = tuple((*(group if isinstance(group, tuple) else (group,)), *rest) for group, *rest in pairs)
+        return replace(self, groups=replace(found, names=names), strata={})
 
 
 @dataclass(frozen=True)
 class Counted:
-    """The names of groups and labels, the losses of their cells, and how many rows went in or were left out."""
+    """The names of groups and labels, the losses of their cells, and how many rows went in or were left out.
+
+    ``fine`` is what was counted with the columns ``strata`` as the last ones of the groups.
+    """
 
     groups: tuple[Hashable, ...]
     labels: tuple[Hashable, ...]
@@ -57,6 +69,8 @@ class Counted:
     excluded_rows: int = 0
     weighted: bool = False
     predicted: Predicted | None = None
+    fine: Counted | None = None
+    strata: tuple[Any, ...] = ()
 
 
 def count_cells(rows: Rows, ceiling: float, loss_name: str) -> Counted:
@@ -71,7 +85,9 @@ def count_cells(rows: Rows, ceiling: float, loss_name: str) -> Counted:
         shape = len(groups.names), len(labels.names)
         table = tabulate(values, groups.codes * shape[1] + labels.codes, weight, shape, ceiling)
     size, weighted = len(labels.codes), weight is not None
-    return Counted(groups.names, labels.names, table, ceiling, size, loss_name, rows.excluded, weighted, predicted)
+    fine = count_cells(rows.by_strata(), ceiling, loss_name) if rows.strata else None
+    names, strata = (groups.names, labels.names), tuple(rows.strata)
+    return Counted(*names, table, ceiling, size, loss_name, rows.excluded, weighted, predicted, fine, strata)
 
 
 def read_rows(
@@ -80,14 +96,18 @@ def read_rows(
     sensitive_features: Any,
     sample_weight: Any,
     groups: Sequence[Hashable] | None = None,
+    strata: Any = None,
 ) -> Rows:
-    """Read the group and the weight of each row."""
+    """Read the group, the weight and the stratum of each row."""
     group = encode_groups("sensitive_features", sensitive_features, groups)
     rows = len(values.codes) if isinstance(values, Categories) else len(values)
     what = "y_pred" if isinstance(values, Categories) else "losses"
     same_length(**{what: rows, "y_true": len(labels.codes), "sensitive_features": len(group.codes)})
     weight = None if sample_weight is None else weights("sample_weight", sample_weight, rows)
-    return Rows(values, labels, group, weight)
+    parts = {} if strata is None else encode_columns("strata", strata)
+    for part in parts.values():
+        same_length(y_true=rows, strata=len(part.codes))
+    return Rows(values, labels, group, weight, strata=parts)
 
 
 def read_ceiling(value: object) -> float:

@@ -28,7 +28,8 @@ def read_csv(file: CsvFile, columns: Columns) -> Rows:
         check_range(columns, name, float(numbers[name].min()), float(numbers[name].max()))
     values = _losses(columns, numbers, labels) if columns.prediction is None else columns.align(labels, names[1])
     weight = None if columns.weight is None else numbers[columns.weight]
-    return Rows(values, labels, groups, weight, read.rows - table.rows)
+    strata = {name: _named(table, [name], None)[0][0] for name in columns.strata}
+    return Rows(values, labels, groups, weight, read.rows - table.rows, strata)
 
 
 def _complete(table: CsvTable, columns: Columns, missing: frozenset[str]) -> CsvTable:

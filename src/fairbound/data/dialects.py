@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import narwhals as nw
 
 Lazy = nw.LazyFrame[Any]
 Either = nw.LazyFrame[Any] | nw.DataFrame[Any]
 
+#: Natural logarithm of a positive number; largest whole number below; root of the absolute value, rounded up.
+Function = Literal["ln", "floor", "root"]
+#: The same in the words of DuckDB and Spark, and in those of all others.
+SQL = {"ln": "ln({})", "floor": "CAST(floor({}) AS double)", "root": "ceil(sqrt(abs({})))"}
+COMMON: dict[Function, Callable[[nw.Expr], nw.Expr]] = {
+    "ln": lambda x: x.log(),
+    "floor": lambda x: x.floor().cast(nw.Float64),
+    "root": lambda x: x.abs().sqrt().ceil().cast(nw.Float64),
+}
+#: Engines behind Ibis whose whole numbers can stay floats.
+FLOATING = ("duckdb", "postgres")
 #: Engines behind Ibis that put formulas in the place of columns.
 SUBSTITUTING = ("postgres", "sqlite")
 #: More rows than any table has.
@@ -26,42 +37,37 @@ def knows_nan(frame: Either) -> bool:
     return backend(frame) != "sqlite"
 
 
-def with_root(frame: Lazy, name: str, expression: nw.Expr) -> Lazy:
-    """Add the square root of the absolute value, rounded up to a whole number, in whichever type is quick.
+def applied(frame: Lazy, function: Function, names: dict[str, str]) -> Lazy:
+    """Add columns that hold a function of others, named by columns, in the words that are quick in the engine.
 
-    Narwhals looks for negative numbers all the same, which takes a tenth of the time in DuckDB. Spark computes its
-    formula several times over and compares keys in double precision slowly: half of its time.
+    Narwhals guards roots and logarithms against numbers that do not occur here; in DuckDB that shows. Ibis makes
+    integers of whole numbers, which each use turns back, and in PostgreSQL decimals of logarithms, hundreds of times
+    slower. Spark computes its formulas several times over.
     """
-    kind = frame.implementation
+    kind, native = frame.implementation, frame.to_native()
+    words = [f"{SQL[function].format(column)} AS {name}" for name, column in names.items()]
     if kind.is_pyspark() or kind.is_pyspark_connect():
-        others = frame.collect_schema().names()
-        added = frame.with_columns(expression.alias("squared")).to_native()
-        return nw.from_native(added.selectExpr(*others, f"ceil(sqrt(abs(squared))) AS {name}"))
-    if not (kind.is_duckdb() or kind.is_ibis()):
-        return frame.with_columns(expression.abs().sqrt().ceil().cast(nw.Float64).alias(name))
-    added = frame.with_columns(expression.alias(name)).to_native()
+        return nw.from_native(native.selectExpr("*", *words))
+    if kind.is_duckdb():
+        return nw.from_native(native.project(", ".join(["*", *words])))
     if kind.is_ibis():
-        return nw.from_native(added.mutate(**{name: added[name].abs().sqrt().ceil()}))
-    duckdb = nw.get_native_namespace(frame)
-    call, column = duckdb.FunctionExpression, duckdb.ColumnExpression
-    root = call("ceil", call("sqrt", call("abs", column(name))))
-    return nw.from_native(added.select(duckdb.StarExpression(exclude=[name]), root.alias(name)))
+        call = _in_ibis(nw.get_native_namespace(frame), function, backend(frame) in FLOATING)
+        native = computed(frame).to_native()
+        return computed(nw.from_native(native.mutate(**{name: call(native[x]) for name, x in names.items()})))
+    return frame.with_columns(**{name: COMMON[function](nw.col(column)) for name, column in names.items()})
 
 
-def with_logarithms(frame: Lazy, names: dict[str, str]) -> Lazy:
-    """Add columns that hold the natural logarithms of others, which are not negative: minus infinity for 0.
+def _in_ibis(ibis: Any, function: Function, floating: bool) -> Callable[[Any], Any]:
+    """Return the function of a column of Ibis."""
 
-    Ibis knows a logarithm to any base, for which PostgreSQL turns numbers into decimals, hundreds of times slower.
-    """
-    if not frame.implementation.is_ibis():
-        return frame.with_columns(**{name: nw.col(column).log() for name, column in names.items()})
-    ibis: Any = nw.get_native_namespace(frame)
-    native = computed(frame).to_native()
-    logarithms = {
-        name: ibis.cases((native[column] > 0, native[column].ln()), else_=ibis.literal(-math.inf))
-        for name, column in names.items()
-    }
-    return computed(nw.from_native(native.mutate(**logarithms)))
+    def whole(name: str) -> Callable[[Any], Any]:
+        builtin = ibis.udf.scalar.builtin
+        own: Callable[[Any], Any] = builtin(lambda x: x, name=name, signature=(("float64",), "float64"))
+        return own if floating else lambda column: getattr(column, name)().cast("float64")
+
+    if function == "ln":
+        return lambda column: column.ln()
+    return whole("floor") if function == "floor" else lambda column: whole("ceil")(column.abs().sqrt())
 
 
 def computed(frame: Lazy) -> Lazy:

@@ -25,6 +25,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.data.columns import Columns
+from fairbound.data.dialects import applied
 from fairbound.data.frame_values import check_values, fetch, number
 from fairbound.errors import InputError
 
@@ -50,15 +51,15 @@ class Cut:
     column: str
     exponents: tuple[int, ...]
 
-    def parts(self) -> dict[str, nw.Expr]:
-        """Return the weight, its whole parts, and the rest, each in its own unit."""
-        weight = rest = weight_column(self.column)
-        found, last = {"w": weight}, 0
+    def cut_up(self, frame: Lazy) -> Lazy:
+        """Add the whole parts of the weights ``w``, and the rest, each in its own unit."""
+        rest, last = nw.col("w"), 0
         for name, exponent in zip(self._whole, self.exponents, strict=True):
-            scaled, last = rest * 2.0 ** (last - exponent), exponent
-            found[name] = scaled.floor()
-            rest = scaled - found[name]
-        return found | {"rest": rest}
+            scaled = f"{name}_scaled"
+            frame = frame.with_columns((rest * 2.0 ** (last - exponent)).alias(scaled))
+            frame, last = applied(frame, "floor", {name: scaled}), exponent
+            rest = nw.col(scaled) - nw.col(name)
+        return frame.with_columns(rest=rest)
 
     def aggregates(self) -> list[nw.Expr]:
         """Return what the engine shall find out about the weights of a bin."""

@@ -40,9 +40,12 @@ def missing_in(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], name: str) -> nw.Ex
     return column.is_null() | column.is_nan() if some else column.is_null()
 
 
-def without_missing(frame: Any, columns: Columns) -> Any:
-    """Return the rows that have a value in every column that is used."""
-    return frame.filter(~functools.reduce(operator.or_, (missing_in(frame, name) for name in columns.names)))
+def complete(frame: Any, columns: Columns) -> tuple[Any, int]:
+    """Return the rows that have a value in every column that is used, and how many were left out, if that was asked."""
+    if columns.missing == "refuse":
+        return frame, 0
+    kept = frame.filter(~functools.reduce(operator.or_, (missing_in(frame, name) for name in columns.names)))
+    return kept, count_rows(frame) - count_rows(kept)
 
 
 def count_rows(frame: nw.LazyFrame[Any] | nw.DataFrame[Any]) -> int:

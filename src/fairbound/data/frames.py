@@ -12,39 +12,24 @@ from typing import Any
 import narwhals as nw
 
 from fairbound.data.arrow_batches import collect_batches
-from fairbound.data.cells import declare, number_names
 from fairbound.data.collected_frames import read_collected
 from fairbound.data.columns import Columns, check_known
 from fairbound.data.counted import Counted, Rows, count_cells
 from fairbound.data.csv_file import CsvFile
 from fairbound.data.csv_rows import read_csv
 from fairbound.data.lazy_frames import count_lazy
-from fairbound.data.strata import split
 from fairbound.errors import InputError, argument, either
 
 
 def count_frame(frame: Any, columns: Columns) -> Counted:
-    """Count the cells of a frame and summarise their losses."""
+    """Count the cells of a frame, and of its strata if it has some, and summarise their losses."""
     found = read_frame(frame, columns)
     if isinstance(found, Rows):
         return count_cells(found, columns.ceiling, columns.loss_name)
-    return count_lazy(found, columns)
-
-
-def count_frame_strata(frame: Any, columns: Columns, strata: tuple[str, ...]) -> tuple[Counted, Counted]:
-    """Count the cells of a frame, and those of pairs of a group and a stratum; it is read once, if it is in memory."""
-    fine = replace(columns, groups=(*columns.groups, *strata), all_groups=None)
-    found = read_frame(frame, fine)
-    if isinstance(found, Rows):
-        pairs = split(found.groups.names, len(strata))
-        names, codes = number_names([group for group, _ in pairs]), found.groups.codes
-        groups = declare("groups", replace(names, codes=names.codes[codes]), columns.all_groups)
-        rows = replace(found, groups=groups)
-        paired = replace(found, groups=replace(found.groups, names=tuple(pairs)))
-        whole, parts = (count_cells(part, columns.ceiling, columns.loss_name) for part in (rows, paired))
-        return whole, parts
-    counted = count_lazy(found, fine)
-    return count_lazy(found, columns), replace(counted, groups=tuple(split(counted.groups, len(strata))))
+    counted = count_lazy(found, columns)
+    if not columns.strata:
+        return counted
+    return replace(counted, fine=count_lazy(found, columns.by_strata), strata=columns.strata)
 
 
 def read_frame(frame: Any, columns: Columns) -> Rows | nw.LazyFrame[Any]:

@@ -23,9 +23,9 @@ from fairbound.data.cells import Categories, at_least_two, number_names
 from fairbound.data.collected_frames import declared_order
 from fairbound.data.columns import Columns
 from fairbound.data.counted import COLLECT, Counted
-from fairbound.data.dialects import computed, with_root
-from fairbound.data.exact_sums import Cut, careful_cut, guessed_cut
-from fairbound.data.frame_values import check_sums, check_values, count_rows, fetch, missing_in, number, without_missing
+from fairbound.data.dialects import applied, computed
+from fairbound.data.exact_sums import Cut, careful_cut, guessed_cut, weight_column
+from fairbound.data.frame_values import check_sums, check_values, complete, fetch, missing_in, number
 from fairbound.data.lazy_losses import loss_columns, with_loss
 from fairbound.data.loss_summary import BINS, MOST_BINS, LossTable, bin_edges, bins_for, pack
 from fairbound.data.predicted import count_predicted
@@ -43,11 +43,7 @@ FITTING = MOST_BINS // BINS * (BINS + 1) + 1
 
 def count_lazy(frame: Lazy, columns: Columns) -> Counted:
     """Count the cells of a lazy frame and summarise their losses, inside its engine."""
-    excluded = 0
-    if columns.missing == "drop":
-        before = count_rows(frame)
-        frame = without_missing(frame, columns)
-        excluded = before - count_rows(frame)
+    frame, excluded = complete(frame, columns)
     cut = guessed_cut(frame, columns)
     found, top, bins, weight = _counted(frame, columns, cut)
     if weight is None:
@@ -96,7 +92,9 @@ def choose(frame: Lazy, columns: Columns, others: dict[str, nw.Expr]) -> Lazy:
 def _counted(frame: Lazy, columns: Columns, cut: Cut | None) -> tuple[Found, float, int, Floats | None]:
     """Run the query; return its bins, where they end, how many there are, and their weights, if sure to be exact."""
     names = key_names(columns)
-    chosen = choose(frame, columns, {} if cut is None else cut.parts())
+    chosen = choose(frame, columns, {} if cut is None else {"w": weight_column(cut.column)})
+    if cut is not None:
+        chosen = cut.cut_up(chosen)
     if columns.prediction is not None:
         found, top, bins = _count_predictions(frame, columns, chosen, names, cut), columns.ceiling, BINS
     else:
@@ -199,7 +197,8 @@ def _bins(chosen: Lazy, names: list[str], top: float, bins: int, cut: Cut | None
 
 def with_bin(chosen: Lazy, top: float, bins: int) -> Lazy:
     """Add the number k of the bin, whatever it is for losses above the top: these are seen in the largest loss."""
-    return with_root(chosen, "k", (top - nw.col("loss")) * (1.0 / (top / bins**2)))
+    share = (top - nw.col("loss")) * (1.0 / (top / bins**2))
+    return applied(chosen.with_columns(share=share), "root", {"k": "share"})
 
 
 def _largest(frame: Lazy, columns: Columns, names: list[str], found: Found, top: float) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import narwhals as nw
 
 from fairbound.data.columns import Columns
-from fairbound.data.dialects import computed, with_logarithms
+from fairbound.data.dialects import applied, computed
 from fairbound.data.frame_values import SUM_TOLERANCE, number
 from fairbound.errors import InputError, argument
 
@@ -52,34 +52,43 @@ def with_loss(frame: nw.LazyFrame[Any], columns: Columns) -> nw.LazyFrame[Any]:
     """Add the losses to a frame that has their columns."""
     if "loss" in frame.collect_schema().names():
         return frame
-    frame, loss = FORMULAS[columns.loss_name](frame)
-    if columns.clipped:
-        loss = nw.when(loss > columns.ceiling).then(nw.lit(columns.ceiling)).otherwise(loss)
-    loss = nw.when(~nw.col("truth").is_null()).then(loss).otherwise(nw.lit(INVALID))
-    return computed(frame.with_columns(loss=loss))
+    frame, formula = FORMULAS[columns.loss_name](frame)
+    top = columns.ceiling if math.isfinite(columns.ceiling) else None
+    loss, frame = nw.col("loss"), computed(frame.with_columns(loss=formula))
+    mended = loss if top is None else nw.when(loss > top).then(nw.lit(top)).otherwise(loss)
+    mended = nw.when(loss < 0.0).then(nw.lit(0.0)).otherwise(mended)
+    known = ~nw.col("truth").is_null()
+    return computed(frame.with_columns(loss=nw.when(known).then(mended).otherwise(nw.lit(INVALID))))
 
 
 Formula = tuple[nw.LazyFrame[Any], nw.Expr]
 
 
 def _brier(frame: nw.LazyFrame[Any]) -> Formula:
-    return frame, (0.5 * (nw.col("squares") - 2.0 * nw.col("truth") + 1.0)).clip(0.0, 1.0)
+    return frame, 0.5 * (nw.col("squares") - 2.0 * nw.col("truth") + 1.0)
 
 
 def _jsd(frame: nw.LazyFrame[Any]) -> Formula:
     truth, middle = nw.col("truth"), 0.5 * (1.0 + nw.col("truth"))
-    frame = frame.with_columns(middle=middle, quotient=truth / middle)
-    frame = with_logarithms(frame, {"log_middle": "middle", "log_quotient": "quotient"})
-    own = nw.when(truth > 0.0).then(truth * (nw.col("log_quotient") / LOG_2)).otherwise(nw.lit(0.0))
-    return frame, (0.5 * (own + (1.0 - truth) - nw.col("log_middle") / LOG_2)).clip(0.0, 1.0)
+    frame = frame.with_columns(middle=middle, quotient=_positive(truth / middle))
+    frame = applied(frame, "ln", {"log_middle": "middle", "log_quotient": "quotient"})
+    own = truth * (nw.col("log_quotient") / LOG_2)
+    return frame, 0.5 * (own + (1.0 - truth) - nw.col("log_middle") / LOG_2)
 
 
 def _absolute(frame: nw.LazyFrame[Any]) -> Formula:
-    return frame, (1.0 - nw.col("truth")).clip(0.0, 1.0)
+    return frame, 1.0 - nw.col("truth")
 
 
 def _cross_entropy(frame: nw.LazyFrame[Any]) -> Formula:
-    return with_logarithms(frame, {"log_truth": "truth"}), 0.0 - nw.col("log_truth")
+    truth = nw.col("truth")
+    frame = applied(frame.with_columns(positive=_positive(truth)), "ln", {"log_truth": "positive"})
+    return frame, nw.when(truth <= 0.0).then(nw.lit(math.inf)).otherwise(0.0 - nw.col("log_truth"))
+
+
+def _positive(value: nw.Expr) -> nw.Expr:
+    """Return 1 in the place of 0, and of what is missing: engines know no logarithm of it."""
+    return nw.when(value > 0.0).then(value).otherwise(nw.lit(1.0))
 
 
 LOG_2 = math.log(2.0)

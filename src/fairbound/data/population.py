@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.data.cells import Categories, check_mass, check_names, encode_labels, number, numbers
+from fairbound.data.cells import Categories, check_mass, check_names, encode_labels, numbers
 from fairbound.data.columns import Missing, ProbabilityColumns, read_columns
-from fairbound.data.counted import Counted, Rows, check_finite, check_table, count_cells, read_ceiling, read_rows
+from fairbound.data.counted import Counted, check_finite, check_table, count_cells, read_ceiling, read_rows
 from fairbound.data.estimators import model_values
 from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.losses import Loss, find_loss
@@ -20,9 +19,9 @@ from fairbound.data.moments import read_moments, read_selection_rate
 from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.data.predicted import Predicted, check_predicted, find_positive, given_rates
 from fairbound.data.predictions import predicted_labels, probabilities
-from fairbound.data.provenance import UNTOLD, Provenance, check_text
+from fairbound.data.provenance import UNTOLD, Provenance
 from fairbound.data.rows_seen import check_unseen
-from fairbound.data.strata import ByStratum, Cuts, Strata, finer, fold, read_strata, split
+from fairbound.data.strata import ByStratum, Cuts, Strata, fold
 from fairbound.data.tally import Tally, check_tally, tally_of_counts
 from fairbound.errors import InputError, argument, either, given
 from fairbound.wording.notebook import html_paragraph, html_table
@@ -204,26 +203,15 @@ class Population:
         >>> population.described(model="scorer", model_version="1.4", meanings={1: "repays"}).provenance.model
         'scorer'
         """
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        words: dict[str, str | None] = {
-            "date": now if date is None else date,
+        words = {
+            "date": date,
             "model": model,
             "model_version": model_version,
             "data": data,
             "data_version": data_version,
             "note": note,
         }
-        for name, value in words.items():
-            check_text(name, value)
-        told = {name: value for name, value in words.items() if value is not None}
-        meant = tuple((meanings or {}).items())
-        for label, meaning in meant:
-            if label not in self.labels:
-                message = f"{given('meanings', dict(meant))} names {label!r}, which is no label"
-                raise InputError(message)
-            check_text("meanings", meaning)
-        provenance = replace(self.provenance, **told)  # type: ignore[arg-type]  # all of these are texts
-        return replace(self, provenance=replace(provenance, meanings=meant or self.provenance.meanings))
+        return replace(self, provenance=self.provenance.told(words, meanings or {}, self.labels))
 
     @classmethod
     def from_moments(
@@ -319,10 +307,8 @@ class Population:
             raise InputError(message)
         top = read_ceiling(ceiling)
         label = encode_labels("y_true", y_true, labels)
-        rows = read_rows(values, label, sensitive_features, sample_weight, groups)
-        counted = count_cells(rows, top, loss)
-        population = cls._of(counted, "refuse", some_absent=(groups is not None, labels is not None))
-        return population._with_strata(rows, counted, strata, cuts)
+        rows = read_rows(values, label, sensitive_features, sample_weight, groups, strata)
+        return cls._of(count_cells(rows, top, loss), "refuse", cuts, (groups is not None, labels is not None))
 
     @classmethod
     def from_predictions(
@@ -355,17 +341,13 @@ class Population:
             "zero_one", "brier", "jsd" (base 2), "absolute", "cross_entropy", or a :class:`~fairbound.Loss`.
         clip
             Cut the loss off here; this is its ceiling. General shifting needs it for ``cross_entropy``.
-        sample_weight
-            Weights of the rows.
-        groups, labels
-            All groups and labels there are, in the order wanted, if some may be absent from the rows.
+        sample_weight, groups, labels
+            As for :meth:`from_losses`.
         unknown_predictions
             What to do with predictions that are no true label, such as "Yes" where labels are "yes" and "no": "refuse",
             or "allow" if the model may predict what no row has.
         strata, cuts
-            For ``shift="stratified"``: the column, or the columns (a table or a dict), that divide cells into strata,
-            such as age and region. Of a column of numbers ``cuts`` gives, by the column's name, cut points
-            (``{"age": [25, 45]}``) or a number of quantiles (``{"age": 4}``).
+            As for :meth:`from_losses`.
 
         Examples
         --------
@@ -381,10 +363,9 @@ class Population:
         else:
             values = chosen.rows(probabilities(y_pred, label.names, len(label.codes)), label.codes)
             check_finite(values, chosen.name)
-        rows = read_rows(values, label, sensitive_features, sample_weight, groups)
+        rows = read_rows(values, label, sensitive_features, sample_weight, groups, strata)
         counted = count_cells(rows, chosen.ceiling, chosen.name)
-        population = cls._of(counted, unknown_predictions, some_absent=(groups is not None, labels is not None))
-        return population._with_strata(rows, counted, strata, cuts)
+        return cls._of(counted, unknown_predictions, cuts, (groups is not None, labels is not None))
 
     @classmethod
     def from_estimator(
@@ -398,6 +379,8 @@ class Population:
         clip: float | None = None,
         sample_weight: Any = None,
         unknown_predictions: str = "refuse",
+        strata: Any = None,
+        cuts: Cuts | None = None,
     ) -> Population:
         """Build a population from a fitted model and held-out rows.
 
@@ -412,7 +395,7 @@ class Population:
             Whatever the estimator takes.
         y
             The true label of each row.
-        sensitive_features, loss, clip, sample_weight, unknown_predictions
+        sensitive_features, loss, clip, sample_weight, unknown_predictions, strata, cuts
             As for :meth:`from_predictions`.
 
         Examples
@@ -428,10 +411,8 @@ class Population:
         check_unseen(estimator, X)
         label = encode_labels("y", y)
         values = model_values(estimator, X, label, sensitive_features, chosen)
-        return cls._of(
-            count_cells(read_rows(values, label, sensitive_features, sample_weight), chosen.ceiling, chosen.name),
-            unknown_predictions,
-        )
+        rows = read_rows(values, label, sensitive_features, sample_weight, strata=strata)
+        return cls._of(count_cells(rows, chosen.ceiling, chosen.name), unknown_predictions, cuts)
 
     @classmethod
     def from_frame(
@@ -503,7 +484,7 @@ class Population:
         >>> Population.from_frame(frame, label="income", group="sex", prediction="predicted")
         Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
-        from fairbound.data.frames import count_frame, count_frame_strata  # noqa: PLC0415 (narwhals is imported only where it is used)
+        from fairbound.data.frames import count_frame  # noqa: PLC0415 (narwhals is imported only where it is used)
 
         columns = read_columns(
             label=label,
@@ -518,17 +499,14 @@ class Population:
             missing=missing,
             all_groups=groups,
             all_labels=labels,
+            strata=strata,
         )
-        names = (strata,) if isinstance(strata, str) else tuple(strata or ())
-        counted, fine = count_frame_strata(frame, columns, names) if names else (count_frame(frame, columns), None)
-        population = cls._of(counted, unknown_predictions, some_absent=(groups is not None, labels is not None))
-        known = None if fine is None else fold(fine, counted.groups, cuts, names)
-        return replace(population, provenance=Provenance(columns=columns.roles), strata=known)
+        counted = count_frame(frame, columns)
+        population = cls._of(counted, unknown_predictions, cuts, (groups is not None, labels is not None))
+        return replace(population, provenance=Provenance(columns=columns.roles))
 
     @classmethod
-    def from_tally(
-        cls, tally: Tally, *, unknown_predictions: str = "refuse", strata: int = 0, cuts: Cuts | None = None
-    ) -> Population:
+    def from_tally(cls, tally: Tally, *, unknown_predictions: str = "refuse", cuts: Cuts | None = None) -> Population:
         """Build a population from counts that were made elsewhere, perhaps in many places (see :class:`Tally`).
 
         With ``confidence`` all rows of all parts are taken to be independent draws from one and the same P.
@@ -536,12 +514,9 @@ class Population:
         Parameters
         ----------
         tally
-            A tally, or the sum of many.
-        unknown_predictions
-            As for :meth:`from_predictions`.
-        strata, cuts
-            For ``shift="stratified"``: how many of the last columns of the tally's groups are those of strata: these
-            are added up to groups of the others; and ``cuts``, as for :meth:`from_frame`, by their numbers from 0.
+            A tally, or the sum of many; strata are those that it was counted with.
+        unknown_predictions, cuts
+            As for :meth:`from_frame`.
 
         Examples
         --------
@@ -552,19 +527,8 @@ class Population:
         Population(2 groups x 2 labels, 4 rows, error rate=0.250000, ceiling=1)
         """
         check_tally(tally)
-        places = range(int(number("strata", strata, 0, 100, "it is a number of columns")))
-        whole = tally.joined(len(places)) if places else tally
-        counted = whole.counted()
-        population = cls._of(
-            counted,
-            unknown_predictions,
-            some_absent=(whole.plan.groups is not None, whole.plan.labels is not None),
-        )
-        if not places:
-            return population
-        fine = tally.counted()
-        pairs = replace(fine, groups=tuple(split(fine.groups, len(places))))
-        return replace(population, strata=fold(pairs, counted.groups, cuts, places))
+        absent = tally.plan.groups is not None, tally.plan.labels is not None
+        return cls._of(tally.counted(), unknown_predictions, cuts, absent)
 
     @classmethod
     def from_counts(
@@ -600,32 +564,34 @@ class Population:
         """
         tally = tally_of_counts(counts, groups, labels)
         named = not isinstance(counts, Mapping) or None
-        return cls._of(tally.counted(), unknown_predictions, some_absent=(bool(groups or named), bool(labels or named)))
+        absent = bool(groups or named), bool(labels or named)
+        return cls._of(tally.counted(), unknown_predictions, some_absent=absent)
 
     @classmethod
     def _of(
-        cls, counted: Counted, unknown_predictions: str, *, some_absent: tuple[bool, bool] = (False, False)
+        cls,
+        counted: Counted,
+        unknown_predictions: str,
+        cuts: Cuts | None = None,
+        some_absent: tuple[bool, bool] = (False, False),
     ) -> Population:
-        """Make a population of what was counted; declared groups and labels may be absent."""
+        """Make a population of what was counted, in which all ways of reading end; declared names may be absent."""
         check_table(counted)
         check_predicted(counted.predicted, counted.labels, unknown_predictions)
         names, weight = (counted.groups, counted.labels), counted.table.weight.sum(axis=2)
         check_mass(*names, weight, some_absent)
-        population = cls(*names, weight, counted.table, counted.ceiling, counted.rows, counted.loss_name)
-        return replace(
-            population,
-            excluded_rows=counted.excluded_rows,
-            weighted=counted.weighted,
-            predicted=counted.predicted,
+        return cls(
+            *names,
+            weight,
+            counted.table,
+            counted.ceiling,
+            counted.rows,
+            counted.loss_name,
+            counted.excluded_rows,
+            counted.weighted,
+            counted.predicted,
+            strata=fold(counted, cuts),
         )
-
-    def _with_strata(self, rows: Rows, counted: Counted, strata: Any, cuts: Cuts | None) -> Population:
-        """Return the population with the strata of the rows that it was made of."""
-        if strata is None:
-            return self
-        parts = read_strata(strata, len(rows.labels.codes))
-        fine = count_cells(finer(rows, list(parts.values())), counted.ceiling, counted.loss_name)
-        return replace(self, strata=fold(fine, counted.groups, cuts, tuple(parts)))
 
     def describe(self, shift: str) -> str:
         """Say in a sentence what is used of the losses."""

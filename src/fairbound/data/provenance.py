@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
 
 from fairbound.errors import InputError, given
 
@@ -41,6 +43,22 @@ class Provenance:
     data: str | None = None
     data_version: str | None = None
     note: str | None = None
+
+    def told(
+        self, words: Mapping[str, str | None], meanings: Mapping[Hashable, str], labels: Sequence[Hashable]
+    ) -> Provenance:
+        """Return the same with more words, and what labels mean; without a date it is of now."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        words = {**words, "date": now if words["date"] is None else words["date"]}
+        for name, value in words.items():
+            check_text(name, value)
+        for label, meaning in meanings.items():
+            if label not in labels:
+                message = f"{given('meanings', dict(meanings))} names {label!r}, which is no label"
+                raise InputError(message)
+            check_text("meanings", meaning)
+        told: dict[str, Any] = {name: value for name, value in words.items() if value is not None}
+        return replace(self, **told, meanings=tuple(meanings.items()) or self.meanings)
 
 
 #: Nothing.

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.data.cells import Categories, encode, intersect, number, number_names, same_length
-from fairbound.data.counted import Counted, Rows
+from fairbound.data.cells import Categories, intersect, number, number_names
+from fairbound.data.counted import Counted
 from fairbound.data.loss_summary import LossTable
 from fairbound.data.predicted import Predicted
 from fairbound.errors import InputError, argument, given, listed
@@ -57,50 +57,25 @@ class Strata:
         return Strata(ByStratum.of(self.losses.names, weight, np.minimum(mean, 1.0)), self.predicted)
 
 
-def read_strata(strata: Any, rows: int) -> dict[Any, Categories]:
-    """Number the columns that strata are made of, by name: one, called "strata", or those of a table or dict."""
-    columns = getattr(strata, "column_names", getattr(strata, "columns", None))
-    if columns is not None:
-        parts = {c: encode(f"strata[{c!r}]", strata[c]) for c in columns}
-    elif isinstance(strata, dict):
-        parts = {key: encode(f"strata[{key!r}]", column) for key, column in strata.items()}
-    else:
-        parts = {"strata": encode("strata", strata)}
-    if not parts:
-        message = f"{argument('strata')} has no columns"
-        raise InputError(message)
-    for part in parts.values():
-        same_length(strata=len(part.codes), y_true=rows)
-    return parts
-
-
-def finer(rows: Rows, parts: Sequence[Categories]) -> Rows:
-    """Return rows whose groups are pairs of a group and a stratum: a tuple of the values of its columns."""
-    stratum = intersect([Categories(((),), np.zeros(len(parts[0].codes), dtype=np.int64)), *parts])
-    names: Any = stratum.names
-    plain = Categories(tuple(name[1:] for name in names), stratum.codes)
-    return Rows(rows.values, rows.labels, intersect([rows.groups, plain]), rows.weight, rows.excluded)
-
-
-def split(names: Sequence[Hashable], columns: int) -> list[tuple[Hashable, Hashable]]:
+def split(names: Sequence[Hashable], columns: int) -> tuple[tuple[Hashable, Hashable], ...]:
     """Return group and stratum of groups whose last columns are those of the strata."""
-    found: list[tuple[Hashable, Hashable]] = []
-    for name in names:
-        if not isinstance(name, tuple) or len(name) <= columns:
-            message = f"{given('strata', columns)}: the group {name!r} has not so many columns beside its own"
+    parts: Any = names
+    return tuple((name[0] if len(name) == columns + 1 else name[:-columns], name[-columns:]) for name in parts)
+
+
+def fold(counted: Counted, cuts: Cuts | None) -> Strata | None:
+    """Return the strata of what was counted; None if it was not counted by any."""
+    fine = counted.fine
+    if fine is None:
+        if cuts:
+            message = f"{argument('cuts')} are for the columns of {argument('strata')}, of which there are none"
             raise InputError(message)
-        own = name[:-columns]
-        found.append((own[0] if len(own) == 1 else own, name[-columns:]))
-    return found
-
-
-def fold(fine: Counted, groups: Sequence[Hashable], cuts: Cuts | None, columns: Sequence[Any]) -> Strata:
-    """Return the strata of what was counted by pairs of a group and a tuple of values, for groups in this order."""
-    pairs: Any = fine.groups
+        return None
+    pairs: Any = split(fine.groups, len(counted.strata))
     weight, mean = fine.table.weight.sum(axis=2), fine.table.mean
-    stratum = intersect(_parts([values for _, values in pairs], weight.sum(axis=1), cuts or {}, columns))
-    shape = len(groups), len(stratum.names)
-    place = np.array([groups.index(group) for group, _ in pairs]) * shape[1] + stratum.codes
+    stratum = intersect(_parts([values for _, values in pairs], weight.sum(axis=1), cuts or {}, counted.strata))
+    shape = len(counted.groups), len(stratum.names)
+    place = np.array([counted.groups.index(group) for group, _ in pairs]) * shape[1] + stratum.codes
 
     def folded(part: Floats) -> Floats:
         """Add up what lies in the same stratum of the same group; strata follow labels."""

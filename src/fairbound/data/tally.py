@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from fairbound.data.loss_summary import LossTable, bins_for, pack
 from fairbound.data.losses import ZERO_ONE, Loss
 from fairbound.data.predicted import Predicted
 from fairbound.data.predictions import aligned
-from fairbound.data.strata import split
 from fairbound.data.tally_cells import UNIT_BITS, Bins, Cells, Entry, Key, added, rows_of
 from fairbound.data.tally_document import digest_of, read_tally, write, written_cells, written_plan
 from fairbound.data.tally_plan import Part, Plan, check_kinds, check_parts, check_plans, check_same, unknown
@@ -39,6 +38,8 @@ class Tally:
         What was counted, each once.
     cells
         The counts.
+    strata
+        The same with the columns of the strata as the last ones of the groups, if there are strata.
 
     Examples
     --------
@@ -57,6 +58,7 @@ class Tally:
     plan: Plan
     parts: tuple[Part, ...]
     cells: Cells
+    strata: Cells = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -89,6 +91,7 @@ class Tally:
         missing: Missing = "refuse",
         groups: Sequence[Hashable] | None = None,
         labels: Sequence[Hashable] | None = None,
+        strata: str | Sequence[str] | None = None,
         min_count: int = 1,
         name: str | None = None,
     ) -> Tally:
@@ -101,10 +104,13 @@ class Tally:
         groups, labels
             All groups and labels there are, here or elsewhere. If they are not named, they are those that are found in
             any part, sorted; ``probability`` needs ``labels``.
+        strata
+            For ``shift="stratified"``: the column, or the columns, that divide cells into strata. Numbers are cut when
+            the population is made.
         min_count
             No entry may be of fewer rows: neighbouring bins of losses are merged until each has as many, and only
-            edges of bins are told, not the least and largest loss in each. A cell, or a predicted label in a cell, of
-            fewer rows is an error. Where bins were merged, ``confidence`` cannot be used.
+            edges of bins are told, not the least and largest loss in each. A cell, or a stratum or a predicted label in
+            a cell, of fewer rows is an error. Where bins were merged, ``confidence`` cannot be used.
         name
             A name for these rows, such as "hospital 3, May". Parts of one name are never added up, and only parts with
             different names may have the same counts.
@@ -133,17 +139,15 @@ class Tally:
             all_groups=groups,
             all_labels=labels,
             shard=True,
+            strata=strata,
         )
-        _check(columns, min_count, name)
-        columns, cells, excluded = count_frame_cells(frame, columns)
+        _check(min_count, name)
+        columns, (cells, fine), excluded = count_frame_cells(frame, columns)
         bins = bins_of(columns)
         plan = _plan(columns, 0 if bins is None else bins.count)
-        plain = _plain(cells)
-        if min_count > 1:
-            plain = _shielded(plain, plan, min_count)
-        tally = cls(plan, (), plain)
-        digest = digest_of([written_plan(plan), written_cells(plan, plain, tally.names)])
-        return replace(tally, parts=(Part(digest, name, rows_of(plain), excluded),))
+        cells, fine = (_shielded(_plain(some), of, min_count) for some, of in ((cells, plan), (fine, plan.by_strata)))
+        digest = digest_of([written_plan(plan), written_cells(plan, cells), written_cells(plan.by_strata, fine)])
+        return cls(plan, (Part(digest, name, rows_of(cells), excluded),), cells, fine)
 
     @classmethod
     def merged(cls, tallies: Iterable[Tally]) -> Tally:
@@ -166,13 +170,15 @@ class Tally:
             check_plans(first, other.plan)
         parts = tuple(sorted((p for tally in tallies for p in tally.parts), key=lambda p: (p.digest, p.name or "")))
         check_parts(parts)
-        cells = added(tally.cells for tally in tallies)
+        cells, strata = added(tally.cells for tally in tallies), added(tally.strata for tally in tallies)
         for place, (what, declared) in enumerate((("group", first.groups), ("label", first.labels))):
             if declared is None:
-                check_kinds(what, (cell[place] for tally in tallies for cell in tally.cells))
+                cure = f"name all that there are with {argument(what + 's')}"
+                check_kinds(f"{what}s", (cell[place] for tally in tallies for cell in tally.cells), cure)
+        check_kinds("strata", (group for group, _ in strata), "give their columns one type everywhere")
         if first.bins == 0:
             check_same("predicted label", (key for tally in tallies for held in tally.cells.values() for key in held))
-        return cls(first, parts, cells)
+        return cls(first, parts, cells, strata)
 
     def __add__(self, other: object) -> Tally:
         return Tally.merged([self, other]) if isinstance(other, Tally) else NotImplemented
@@ -192,7 +198,7 @@ class Tally:
         >>> Tally.from_json(tally.to_json()) == tally
         True
         """
-        return write(self.plan, self.parts, self.cells, self.names)
+        return write(self.plan, self.parts, self.cells, self.strata)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Tally:
@@ -202,19 +208,7 @@ class Tally:
     @property
     def names(self) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:
         """The groups and the labels: those that were declared, or those that were found, sorted."""
-        groups, labels = (
-            number_names([cell[place] for cell in self.cells]).names if declared is None else declared
-            for place, declared in enumerate((self.plan.groups, self.plan.labels))
-        )
-        return groups, labels
-
-    def joined(self, columns: int) -> Tally:
-        """Return the tally whose groups lack their last columns: what they held is added up."""
-        own: dict[Hashable, Hashable] = {}
-        for name in dict.fromkeys(group for group, _ in self.cells):
-            ((own[name], _),) = split([name], columns)
-        cells = added({(own[group], label): held} for (group, label), held in self.cells.items())
-        return replace(self, plan=replace(self.plan, groups=None), cells=cells)
+        return self.plan.names(self.cells)
 
     def counted(self) -> Counted:
         """Return what a population is made of."""
@@ -227,9 +221,9 @@ class Tally:
             table = predicted.errors
         else:
             table = self._table(groups, labels)
-        return Counted(
-            groups, labels, table, plan.ceiling, self.rows, plan.loss, self.excluded_rows, plan.weighted, predicted
-        )
+        fine = Tally(plan.by_strata, self.parts, self.strata).counted() if plan.strata else None
+        told = plan.loss, self.excluded_rows, plan.weighted
+        return Counted(groups, labels, table, plan.ceiling, self.rows, *told, predicted, fine, plan.strata)
 
     def _predicted(self, groups: tuple[Hashable, ...], labels: tuple[Hashable, ...]) -> Predicted:
         """Return the weights by group, label and predicted label."""
@@ -327,21 +321,12 @@ def _plan(columns: Columns, bins: int) -> Plan:
     groups, labels = columns.all_groups, columns.all_labels
     groups, labels = (None if names is None else tuple(map(_plain_name, names)) for names in (groups, labels))
     counted = "predictions" if columns.prediction is not None else "losses"
-    return Plan(counted, columns.loss_name, columns.ceiling, bins, columns.weight is not None, groups, labels)
+    weighted, strata = columns.weight is not None, columns.strata
+    return Plan(counted, columns.loss_name, columns.ceiling, bins, weighted, groups, labels, strata)
 
 
-def _check(columns: Columns, min_count: object, name: object) -> None:
-    """Refuse what cannot be added up, and names that are none."""
-    if columns.prediction is None and not columns.ceiling < float("inf"):
-        cure = argument("clip") if columns.probability else f"a finite {argument('ceiling')}"
-        message = f"losses without a ceiling cannot be counted in bins that are the same everywhere; pass {cure}"
-        raise InputError(message)
-    if columns.probability and columns.all_labels is None:
-        message = (
-            f"{argument('labels')} must name all labels there are: which column holds whose probability must not "
-            "depend on the labels that occur here"
-        )
-        raise InputError(message)
+def _check(min_count: object, name: object) -> None:
+    """Refuse numbers and names that are none."""
     if not isinstance(min_count, int) or isinstance(min_count, bool) or min_count < 1:
         message = f"{given('min_count', min_count)} must be a whole number, 1 or more"
         raise InputError(message)
@@ -355,7 +340,7 @@ def _plain_name(name: Hashable) -> Hashable:
     return read_name(write_name(name))
 
 
-def _plain(cells: Cells) -> dict[tuple[Hashable, Hashable], dict[Key, Entry]]:
+def _plain(cells: Cells) -> Cells:
     """Return the cells with names as they are read back from JSON; keys of bins are none."""
     found: dict[tuple[Hashable, Hashable], dict[Key, Entry]] = {}
     for (group, label), entries in cells.items():
@@ -364,8 +349,10 @@ def _plain(cells: Cells) -> dict[tuple[Hashable, Hashable], dict[Key, Entry]]:
     return found
 
 
-def _shielded(cells: Cells, plan: Plan, least: int) -> dict[tuple[Hashable, Hashable], dict[Key, Entry]]:
+def _shielded(cells: Cells, plan: Plan, least: int) -> Cells:
     """Return the cells without entries of few rows and without single losses; refuse cells that have too few."""
+    if least == 1:
+        return {**cells}
     found: dict[tuple[Hashable, Hashable], dict[Key, Entry]] = {}
     for cell, entries in cells.items():
         sizes = {cell: sum(e.rows for e in entries.values())} if plan.bins else {k: e.rows for k, e in entries.items()}
@@ -374,7 +361,7 @@ def _shielded(cells: Cells, plan: Plan, least: int) -> dict[tuple[Hashable, Hash
                 inside = "" if plan.bins else f" predicted as {what!r}"
                 message = (
                     f"{given('min_count', least)}: the group {cell[0]!r} with the label {cell[1]!r} has only {size} "
-                    f"row{'s' * (size > 1)}{inside}; join groups or labels, or count more rows at once"
+                    f"row{'s' * (size > 1)}{inside}; join groups, strata or labels, or count more rows at once"
                 )
                 raise InputError(message)
         binned: Any = entries

@@ -13,16 +13,14 @@ from typing import Annotated, Any, Literal
 
 from fairbound.data.cells import number_names
 from fairbound.data.loss_summary import BINS
-from fairbound.data.tally_cells import UNIT_BITS, Bins, Cells, Entry, Key, rows_of
+from fairbound.data.strata import split
+from fairbound.data.tally_cells import UNIT_BITS, Bins, Cells, Entry, Key, added, rows_of
 from fairbound.data.tally_plan import Part, Plan, check_parts, unknown
 from fairbound.errors import InputError
 from fairbound.verify.strict import MalformedError, Name, Within, parse, read
 from fairbound.wording.names import read_name, write_name
 
 FORMAT, VERSION = "fairbound-tally", "1.0.0"
-
-#: Names of groups and labels, in order.
-Names = tuple[tuple[Hashable, ...], tuple[Hashable, ...]]
 
 #: Numbers of rows; sums of weights and distances, in units; numbers of bins; losses and ceilings.
 Count = Annotated[int, Within(1, 2**53)]
@@ -44,6 +42,7 @@ class PlanDocument:
     weighted: bool
     groups: list[Name] | None
     labels: list[Name] | None
+    strata: list[Text]
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class PartDocument:
 
 @dataclass(frozen=True)
 class PredictedCell:
-    """A cell of group and label: the labels that were predicted there."""
+    """A cell of group and label, or of both and a stratum: the labels that were predicted there."""
 
     kind: Literal["predictions"]
     group: Name
@@ -70,7 +69,7 @@ class PredictedCell:
 
 @dataclass(frozen=True)
 class BinnedCell:
-    """A cell of group and label: the bins of its losses."""
+    """A cell of group and label: the bins of its losses. Of a stratum there is one bin."""
 
     kind: Literal["losses"]
     group: Name
@@ -86,7 +85,7 @@ class BinnedCell:
 
 @dataclass(frozen=True)
 class TallyDocument:
-    """A whole tally."""
+    """A whole tally; in ``strata`` the columns of the strata are the last ones of the groups."""
 
     format: Literal["fairbound-tally"]
     version: Literal["1.0.0"]
@@ -94,6 +93,7 @@ class TallyDocument:
     plan_digest: Text
     parts: list[PartDocument]
     cells: list[PredictedCell | BinnedCell]
+    strata: list[PredictedCell | BinnedCell]
     digest: Text
 
 
@@ -107,13 +107,13 @@ def written_plan(plan: Plan) -> dict[str, Any]:
     """Return a plan as it is written."""
     groups, labels = (None if names is None else [*map(write_name, names)] for names in (plan.groups, plan.labels))
     counted: Any = plan.counted
-    found = PlanDocument(counted, plan.loss, float(plan.ceiling), plan.bins, plan.weighted, groups, labels)
-    return asdict(found)
+    ceiling, strata = float(plan.ceiling), list(plan.strata)
+    return asdict(PlanDocument(counted, plan.loss, ceiling, plan.bins, plan.weighted, groups, labels, strata))
 
 
-def written_cells(plan: Plan, cells: Cells, names: Names) -> list[dict[str, Any]]:
+def written_cells(plan: Plan, cells: Cells) -> list[dict[str, Any]]:
     """Return the cells as they are written, in an order that follows from what they are."""
-    groups, labels = names
+    groups, labels = plan.names(cells)
     found: list[dict[str, Any]] = []
     for where in ((group, label) for group in groups for label in labels):
         entries = cells.get(where)
@@ -136,36 +136,68 @@ def written_cells(plan: Plan, cells: Cells, names: Names) -> list[dict[str, Any]
     return found
 
 
-def write(plan: Plan, parts: Sequence[Part], cells: Cells, names: Names) -> str:
+def write(plan: Plan, parts: Sequence[Part], cells: Cells, strata: Cells) -> str:
     """Return the text of a tally."""
     told: dict[str, Any] = {
         "plan": written_plan(plan),
         "parts": [asdict(PartDocument(part.digest, part.name, part.rows, part.excluded)) for part in parts],
-        "cells": written_cells(plan, cells, names),
+        "cells": written_cells(plan, cells),
+        "strata": written_cells(plan.by_strata, strata),
     }
     digests = {"plan_digest": digest_of(told["plan"]), "digest": digest_of(list(told.values()))}
     return json.dumps({"format": FORMAT, "version": VERSION} | told | digests, allow_nan=False)
 
 
-def read_tally(text: str | bytes) -> tuple[Plan, tuple[Part, ...], Cells]:
+def read_tally(text: str | bytes) -> tuple[Plan, tuple[Part, ...], Cells, Cells]:
     """Return what a document says; refuse anything that no rows give."""
     document = _document(text)
     known = document.plan
     groups, labels = (None if names is None else tuple(map(read_name, names)) for names in (known.groups, known.labels))
-    plan = Plan(known.counted, known.loss, known.ceiling, known.bins, known.weighted, groups, labels)
+    strata = tuple(known.strata)
+    plan = Plan(known.counted, known.loss, known.ceiling, known.bins, known.weighted, groups, labels, strata)
+    cells, fine = _read_cells(document.cells, plan), _read_cells(document.strata, plan.by_strata)
+    parts = tuple(Part(part.digest, part.name, part.rows, part.excluded) for part in document.parts)
+    if sum(part.rows for part in parts) != rows_of(cells):
+        message = "this is not a tally: the rows of its parts are not those of its cells"
+        raise InputError(message)
+    if not (_agree(cells, fine, len(strata)) if strata else not fine):
+        message = "this is not a tally: its strata are not those of its cells"
+        raise InputError(message)
+    check_parts(parts)
+    return plan, parts, cells, fine
+
+
+def _agree(cells: Cells, fine: Cells, columns: int) -> bool:
+    """Whether strata have the rows and the weight of their cells."""
+    if not all(isinstance(group, tuple) and len(group) > columns for group, _ in fine):
+        return False
+    groups = split([group for group, _ in fine], columns)
+    whole = added(
+        {(group, label): held} for (group, _), (_, label), held in zip(groups, fine, fine.values(), strict=True)
+    )
+    return _sums(cells) == _sums(whole)
+
+
+def _sums(cells: Cells) -> dict[tuple[Hashable, Hashable], tuple[int, int]]:
+    """Return the rows and the weight of each cell."""
+    return {
+        cell: (sum(entry.rows for entry in held.values()), sum(entry.weight for entry in held.values()))
+        for cell, held in cells.items()
+    }
+
+
+def _read_cells(
+    told: Sequence[PredictedCell | BinnedCell], plan: Plan
+) -> dict[tuple[Hashable, Hashable], dict[Key, Entry]]:
+    """Read cells; each goes with the plan, and stands there once."""
     cells: dict[tuple[Hashable, Hashable], dict[Key, Entry]] = {}
-    for cell in document.cells:
+    for cell in told:
         where = read_name(cell.group), read_name(cell.label)
         if where in cells or cell.kind != plan.counted or unknown(where, plan):
             message = f"this is not a tally: the cell {where!r} stands there twice, or does not go with the plan"
             raise InputError(message)
         cells[where] = _read_cell(cell, plan)
-    parts = tuple(Part(part.digest, part.name, part.rows, part.excluded) for part in document.parts)
-    if sum(part.rows for part in parts) != rows_of(cells):
-        message = "this is not a tally: the rows of its parts are not those of its cells"
-        raise InputError(message)
-    check_parts(parts)
-    return plan, parts, cells
+    return cells
 
 
 def _document(text: str | bytes) -> TallyDocument:
@@ -176,7 +208,10 @@ def _document(text: str | bytes) -> TallyDocument:
         message = f"this is not a tally: {error}"
         raise InputError(message) from None
     content = asdict(found)
-    for digest, of in (("plan_digest", content["plan"]), ("digest", [content[k] for k in ("plan", "parts", "cells")])):
+    for digest, of in (
+        ("plan_digest", content["plan"]),
+        ("digest", [content[k] for k in ("plan", "parts", "cells", "strata")]),
+    ):
         if content[digest] != digest_of(of):
             message = f"the {digest} of the tally does not fit: the document was changed, or is damaged"
             raise InputError(message)

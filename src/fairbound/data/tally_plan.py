@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from fairbound.data.cells import number_names
 from fairbound.errors import InputError, argument, listed
 
 
@@ -27,6 +28,8 @@ class Plan:
         Whether rows have weights.
     groups, labels
         All that there are; None: those that are found in any part.
+    strata
+        The columns that divide the cells into strata, if there are any.
     """
 
     counted: str
@@ -36,6 +39,21 @@ class Plan:
     weighted: bool
     groups: tuple[Hashable, ...] | None
     labels: tuple[Hashable, ...] | None
+    strata: tuple[str, ...] = ()
+
+    def names(self, cells: Iterable[tuple[Hashable, Hashable]]) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:
+        """Return the groups and the labels: those that were declared, or those of the cells, sorted."""
+        found = list(cells)
+        groups, labels = (
+            number_names([cell[place] for cell in found]).names if declared is None else declared
+            for place, declared in enumerate((self.groups, self.labels))
+        )
+        return groups, labels
+
+    @property
+    def by_strata(self) -> Plan:
+        """The plan of counts with the strata as the last columns of the groups: losses have one bin, of their sum."""
+        return replace(self, bins=min(self.bins, 1), groups=None, strata=())
 
 
 @dataclass(frozen=True)
@@ -83,15 +101,15 @@ def check_same(what: str, names: Iterable[Hashable]) -> None:
             raise InputError(message)
 
 
-def check_kinds(what: str, names: Iterable[Hashable]) -> None:
+def check_kinds(what: str, names: Iterable[Hashable], cure: str) -> None:
     """Refuse names of different types, found in different parts: 1 and "1" may be meant to be the same."""
     kinds: dict[tuple[str, ...], Hashable] = {}
     for name in names:
         kinds.setdefault(tuple(type(n).__name__ for n in (name if isinstance(name, tuple) else (name,))), name)
     if len(kinds) > 1:
         message = (
-            f"the {what}s of these tallies have different types, as {listed(sorted(map(repr, kinds.values())))} do; "
-            f"name all that there are with {argument(what + 's')} when they are counted"
+            f"the {what} of these tallies have different types, as {listed(sorted(map(repr, kinds.values())))} do; "
+            f"{cure} when they are counted"
         )
         raise InputError(message)
 

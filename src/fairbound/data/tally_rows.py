@@ -20,7 +20,7 @@ from fairbound.data.columns import Columns
 from fairbound.data.counted import Rows, check_losses
 from fairbound.data.dialects import computed
 from fairbound.data.exact_sums import weight_column
-from fairbound.data.frame_values import check_values, count_rows, without_missing
+from fairbound.data.frame_values import check_values, complete
 from fairbound.data.frames import read_frame
 from fairbound.data.lazy_frames import choose, explain, fetch_counts, incomplete, key_names, with_bin
 from fairbound.data.loss_summary import BINS, MOST_BINS, bins_for, places_of
@@ -48,17 +48,24 @@ PART_NAMES = tuple(range(PARTS + 1))
 DENSE = 2**22
 
 
-def count_frame_cells(frame: Any, columns: Columns) -> tuple[Columns, Cells, int]:
-    """Count the rows of a frame; return also the columns, in which names have their types, and the rows left out."""
+def count_frame_cells(frame: Any, columns: Columns) -> tuple[Columns, tuple[Cells, Cells], int]:
+    """Count the cells of a frame, and its strata if it has some.
+
+    Return also the columns, in which names have their types, and the rows that were left out.
+    """
     found = read_frame(frame, columns)
     if isinstance(found, Rows):
         if columns.all_groups is not None:  # the rows know all names that were declared
             columns = replace(columns, all_groups=found.groups.names)
         if columns.all_labels is not None:
             columns = replace(columns, all_labels=found.labels.names)
-        return columns, _of_rows(found, columns, bins_of(columns)), found.excluded
-    cells, excluded = _of_lazy(found, columns, bins_of(columns))
-    return columns, cells, excluded
+        excluded, whole = found.excluded, _of_rows(found, columns, bins_of(columns))
+        fine = _of_rows(found.by_strata(), columns.by_strata, _one_bin(columns)) if columns.strata else {}
+    else:
+        found, excluded = complete(found, columns)
+        whole = _of_lazy(found, columns, bins_of(columns))
+        fine = _of_lazy(found, columns.by_strata, _one_bin(columns)) if columns.strata else {}
+    return columns, (whole, fine), excluded
 
 
 def bins_of(columns: Columns) -> Bins | None:
@@ -67,6 +74,11 @@ def bins_of(columns: Columns) -> Bins | None:
         return None
     groups, labels = columns.all_groups, columns.all_labels
     return Bins(columns.ceiling, BINS if groups is None or labels is None else bins_for(len(groups) * len(labels)))
+
+
+def _one_bin(columns: Columns) -> Bins | None:
+    """Return the bin of the losses of a stratum, of which only the sum matters."""
+    return None if columns.prediction is not None else Bins(columns.ceiling, 1)
 
 
 def _of_rows(rows: Rows, columns: Columns, bins: Bins | None) -> Cells:
@@ -145,13 +157,8 @@ def _check_weights(heaviest: float, rows: int) -> None:
         raise InputError(message)
 
 
-def _of_lazy(frame: Lazy, columns: Columns, bins: Bins | None) -> tuple[Cells, int]:
-    """Let the engine of a lazy frame count the same; return also how many rows were left out."""
-    excluded = 0
-    if columns.missing == "drop":
-        before = count_rows(frame)
-        frame = without_missing(frame, columns)
-        excluded = before - count_rows(frame)
+def _of_lazy(frame: Lazy, columns: Columns, bins: Bins | None) -> Cells:
+    """Let the engine of a lazy frame count the same."""
     names = key_names(columns)
     weight = {} if columns.weight is None else {"w": weight_column(columns.weight)}
     chosen = choose(frame, columns, weight)
@@ -185,7 +192,7 @@ def _of_lazy(frame: Lazy, columns: Columns, bins: Bins | None) -> tuple[Cells, i
             above = together([data[f"a{i}"][at] for i in PART_NAMES])
             entry = Entry(n, total, above, float(data["least"][at]), float(data["most"][at]))
         cells.setdefault((group if len(group) > 1 else group[0], data["y"][at]), {})[key] = entry
-    return _declared(cells, columns), excluded
+    return _declared(cells, columns)
 
 
 def _binned(chosen: Lazy, bins: Bins, *, weighted: bool) -> Lazy:

@@ -119,4 +119,5 @@ def _wanted(single: Single) -> list[Objective | None]:
 
 def _places(names: list[Any], chosen: Any) -> list[int]:
     """Return the numbers of the names that are meant: all, unless one was chosen."""
-    return [n for n, name in enumerate(names) if chosen is None or canonical(name) == canonical(chosen)]
+    wanted = canonical(chosen)
+    return [n for n, name in enumerate(names) if chosen is None or canonical(name) == wanted]

@@ -96,6 +96,8 @@ def _check_population(population: Population, lengths: Lengths) -> None:
     check_shapes(population, lengths)
     _check(any(map(any, population.weight)), "weight", "must be positive somewhere")
     _check(bool(population.measures), "measures", "must have one entry or more")
+    called = [(measure.loss, canonical(measure.pos_label)) for measure in population.measures]
+    _check(len(set(called)) == len(called), "measures", "has the same name twice: sentences do not tell them apart")
     for number, measure in enumerate(population.measures):
         with _inside(f"measures[{number}]"):
             named = measure.pos_label is None or measure.loss == SELECTED

@@ -6,6 +6,7 @@ What nobody can check from a document alone is said too, where a sample was trea
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Protocol
 
 from fairbound.verify.document import Measured, Objective, Point, Question, Single, Statement
@@ -31,17 +32,17 @@ def checks(single: Single, found: Sequence[Found]) -> tuple[str, ...]:
     if question.metric.name != "loss":
         sure = "" if question.confidence is None else ", together at the claimed confidence"
         said.append(f"that nothing is left out: {len(question.statements)} statements{sure}, each:")
+    points = sum(point.claim is not None for point in question.points)
     for one in found:
-        said += _of_finding(single, one)
+        said += _of_finding(single, one, points)
     return tuple(dict.fromkeys(said))
 
 
-def _of_finding(single: Single, found: Found) -> Iterator[str]:
+def _of_finding(single: Single, found: Found, points: int) -> Iterator[str]:
     question = single.question
     statement, answer = question.statements[found.number], found.point.answers[found.number]
     if found.sampled:
         yield from _sampled(single.population, question, statement)
-    points = sum(point.claim is not None for point in question.points)
     if points > 1:
         yield f"{points} certificates of a curve (not its infeasible radii), each:"
     if found.bound is not None:
@@ -110,7 +111,7 @@ def _rounded(population: Measured, usual: int, intervals: int, seed: int | None)
 def where(single: Single, found: Found) -> str:
     """Name the statement and the radius, to stand before what is said of them."""
     question = single.question
-    several = sum(point.claim is not None for point in question.points) > 1
+    several = len(list(islice((point for point in question.points if point.claim is not None), 2))) > 1
     named = describe_objective(single.population, question.statements[found.number].objective)
     return named + (f"rho = {found.point.rho!r}: " if several else "")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
 from typing import Any
 
 from fairbound.verify.beside.looks import looks
@@ -24,10 +23,6 @@ def remarks(population: Population) -> tuple[str, ...]:
         strange = [name for name in names if _is_strange(name)]
         if strange:
             found.append(f"{what} with characters that may be taken for others: {_listed(strange)}")
-    called = Counter((measure.loss, ascii(measure.pos_label)) for measure in population.measures)
-    twice = [loss for (loss, _), times in called.items() if times > 1]
-    if twice:
-        found.append(f"several measures have one name, and sentences do not tell them apart: {_listed(twice)}")
     for measure in population.measures:
         nominal, top = CEILINGS.get(measure.loss), measure.ceiling
         if nominal is not None and top is not None and top < nominal:

@@ -6,11 +6,13 @@ largest of what a document can make of them counts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from fairbound.verify.document import (
     Answer,
     Document,
+    Fractional,
     Knowledge,
     Losses,
     Measure,
@@ -36,22 +38,22 @@ UNIT_SECONDS = 1e-6
 
 #: To begin with, for a statement at a radius; to put a cell, a bin and a coefficient of a limit into exact numbers, and
 #: to check a witness there; and to look for a comparison among the statements.
-BEGIN, CELL, BIN, LIMIT, PAIR = 50.0, 18.0, 10.0, 5.0, 12.0
+BEGIN, CELL, BIN, LIMIT, PAIR = 90.0, 18.0, 10.0, 5.0, 12.0
 
 #: A character of a name of a group or a label: what people see of it.
 CHARACTER = 1.0
 A_NUMBER = 20  # characters of a part that is none
 
 #: At every corner of a piece: a cell, and an atom of it, by form and divergence.
-AT_CELL = {"T": 2.5, "F": 2.0}
-AT_ATOM = {"T": 3.5, "F": 6.0}
+AT_CELL = {"T": 1.7, "F": 2.0}
+AT_ATOM = {"T": 2.4, "F": 6.0}
 
 #: Of every two groups: how often each cell is looked at, and a label of two groups.
 ROLES, AT_TWO = 3, 1.0
 
 #: For every piece: to begin with; a coordinate of a corner, which may be a long fraction; a coefficient of a limit; a
 #: share that is limited by a skew.
-AT_PIECE, AT_CORNER, AT_LIMIT, AT_SHARE = 25.0, 2.0, 0.8, 5.0
+AT_PIECE, AT_CORNER, AT_LIMIT, AT_SHARE = 25.0, 3.0, 0.8, 5.0
 
 #: In a sample: a class or a branch in each slab, a step of the way to it, a class in the search for the budget, a
 #: random number, an exact binomial tail and a row of it.
@@ -126,16 +128,30 @@ def _answer(population: Measured, question: Question, answer: Answer, bins: int)
 def _proof(proof: Proof, cells: int, groups: int, atoms: int, shares: float) -> float:
     corners = len(proof.floors)
     work = len(proof.splits) * corners * AT_CORNER
-    for leaf in proof.leaves:
+    for leaf, depth in zip(proof.leaves, _depths(proof), strict=False):
         if isinstance(leaf, Pairwise):
             roles = ROLES * (AT_CELL["F"] * cells + AT_ATOM["F"] * atoms) + shares
             work += AT_PIECE + len(leaf.sets) * corners * (roles + AT_TWO * cells * groups)
             continue
         once = AT_CELL[leaf.form] * cells + AT_ATOM[leaf.form] * atoms
-        # Sums of form F know each share by itself: at the corners of the whole simplex it has two values.
-        often = corners if isinstance(leaf, Tilted) or len(proof.leaves) > 1 else min(corners, 2)
-        work += AT_PIECE + often * once + corners * (corners * AT_CORNER + shares)
+        # For the loss form F knows each share by itself, which has two values at the corners of the whole simplex, and
+        # one more with each cut; and the limits on shares count at each corner only of means.
+        alone = isinstance(leaf, Fractional) and leaf.base is not None
+        often = min(corners, 2 + depth) if alone else corners
+        limits = shares if alone or isinstance(leaf, Tilted) else corners * shares
+        work += AT_PIECE + often * once + corners * corners * AT_CORNER + limits
     return work
+
+
+def _depths(proof: Proof) -> Iterator[int]:
+    """Yield how often each piece was cut."""
+    stack = [0]
+    for split in proof.splits:
+        depth = stack.pop() if stack else 0
+        if split is None:
+            yield depth
+        else:
+            stack += [depth + 1, depth + 1]
 
 
 def _sampling(population: Measured, question: Question, statement: Statement, bins: int, draws: float) -> float:
