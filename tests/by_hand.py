@@ -16,6 +16,7 @@ UNTOLD: Document = {
     "date": None,
     "files": [],
     "columns": [],
+    "cuts": [],
     "meanings": [],
     "model": None,
     "data": None,

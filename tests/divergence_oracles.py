@@ -20,6 +20,8 @@ def distance(name: str, p: Floats, q: Floats, outside: float = 0.0) -> float:
     p, q = p[p > 0], q[p > 0]
     if name == "total_variation":
         return 0.5 * (float(np.abs(p - q).sum()) + outside)
+    if order_of(name) != 1.0:
+        return _beyond(name, p, q, outside)
     if outside > 0:
         return float("inf")
     if name == "trimming":  # the largest share of P that is left over if as much as possible of it is made Q
@@ -27,6 +29,24 @@ def distance(name: str, p: Floats, q: Floats, outside: float = 0.0) -> float:
     if name == "chi_squared":
         return float(((q - p) ** 2 / p).sum())
     return float((q[q > 0] * np.log(q[q > 0] / p[q > 0])).sum() + p.sum() - q.sum())
+
+
+def order_of(name: str) -> float:
+    """Return the order in a name, or 1."""
+    return float(name.partition(":")[2] or 1.0)
+
+
+def escapes(name: str) -> bool:
+    """Whether Q may have mass where P has none, at a finite price."""
+    return name == "total_variation" or order_of(name) < 1.0
+
+
+def _beyond(name: str, p: Floats, q: Floats, outside: float) -> float:
+    """Return the divergence of an order."""
+    a, t = order_of(name), q / p
+    if outside > 0 and a > 1:
+        return float("inf")
+    return float((p * (t**a - a * t + a - 1.0)).sum() / (a * (a - 1.0))) + outside / abs(1.0 - a)
 
 
 class _Rows:
@@ -43,6 +63,20 @@ class _Rows:
             row[place] += value
         self.rows.append(row)
         self.right.append(right)
+
+
+def _cone(name: str, size: int, q_at: int, t_at: int, p: float) -> tuple[list[Floats], list[float], Any]:
+    """Return rows and right side of the cone that holds the masses q and p of an atom, and t."""
+    one, two, three = (np.zeros(size) for _ in range(3))
+    if name == "kl":  # q exp(-t / q) <= p
+        one[t_at], two[q_at] = 1.0, -1.0
+        return [one, two, three], [0.0, 0.0, p], clarabel.ExponentialConeT()
+    if name == "chi_squared":  # (q - p)^2 <= t p
+        one[t_at], two[q_at], three[t_at] = -1.0, -2.0, -1.0
+        return [one, two, three], [p, -2.0 * p, -p], clarabel.SecondOrderConeT(3)
+    a = order_of(name)  # q <= t^(1/a) p^(1-1/a), or t <= q^a p^(1-a)
+    one[t_at if a > 1 else q_at], three[q_at if a > 1 else t_at] = -1.0, -1.0
+    return [one, two, three], [0.0, p, 0.0], clarabel.PowerConeT(1.0 / a if a > 1 else a)
 
 
 def primal_at(problem: Problem, name: str, rho: float, r: Floats, *, strictly: bool = False) -> float:
@@ -66,13 +100,13 @@ def primal_at(problem: Problem, name: str, rho: float, r: Floats, *, strictly: b
     for number, (s, y) in enumerate(cells):
         inside = {i: 1.0 for i, place in enumerate(places) if place[:2] == (s, y)}
         equal.add({**inside, u_at + number: 1.0, k_at + s: -float(r[y])}, 0.0)
-        allowed = name == "total_variation" and (problem.unseen or problem.mass[s, y] == 0)
+        allowed = escapes(name) and (problem.unseen or problem.mass[s, y] == 0)
         less.add({u_at + number: 1.0}, 1.0 if allowed else 0.0)
     if problem.groups.skew is not None:
-        for a in range(groups):
-            for b in range(groups):
-                if a != b:
-                    less.add({k_at + a: 1.0, k_at + b: -1.0}, problem.groups.skew)
+        for one in range(groups):
+            for other in range(groups):
+                if one != other:
+                    less.add({k_at + one: 1.0, k_at + other: -1.0}, problem.groups.skew)
     ball = {t_at + i: 1.0 for i in range(n)}
     if name in {"total_variation", "trimming"}:
         if name == "total_variation":  # t >= q - p, t >= 0
@@ -81,21 +115,17 @@ def primal_at(problem: Problem, name: str, rho: float, r: Floats, *, strictly: b
             less.add({i: 1.0, t_at + i: -1.0} if name == "total_variation" else {i: 1.0 - rho}, float(p[i]))
         found = linprog(-gain, np.array(less.rows), less.right, np.array(equal.rows), equal.right, method="highs")
         return -float(found.fun or 0.0) if found.status == 0 else -np.inf
-    less.add(ball, rho if name == "chi_squared" else rho + float(p.sum()) - 1.0)
+    a = order_of(name)  # with t = q^a p^(1-a), D = (sum t - 1) / (a (a - 1)), wherever else Q is
+    most = 1.0 + a * (a - 1.0) * rho
+    within = {"chi_squared": rho, "kl": rho + float(p.sum()) - 1.0}  # of an order a > 1 t is a part of the most
+    less.add(dict.fromkeys(ball, -1.0) if a < 1 else ball, within.get(name, -most if a < 1 else 1.0))
     for i in range(t_at):
         less.add({i: -1.0}, 0.0)
     rows, right = [*equal.rows, *less.rows], [*equal.right, *less.right]
     cones: list[Any] = [clarabel.ZeroConeT(len(equal.rows)), clarabel.NonnegativeConeT(len(less.rows))]
     for i in range(n):
-        one, two, three = (np.zeros(size) for _ in range(3))
-        if name == "kl":  # q exp(-t / q) <= p
-            one[t_at + i], two[i] = 1.0, -1.0
-            rows, right = [*rows, one, two, three], [*right, 0.0, 0.0, float(p[i])]
-            cones.append(clarabel.ExponentialConeT())
-        else:  # (q - p)^2 <= t p
-            one[t_at + i], two[i], three[t_at + i] = -1.0, -2.0, -1.0
-            rows, right = [*rows, one, two, three], [*right, float(p[i]), -2.0 * float(p[i]), -float(p[i])]
-            cones.append(clarabel.SecondOrderConeT(3))
+        more, values, cone = _cone(name, size, i, t_at + i, float(p[i]) * (most ** (1.0 / (a - 1.0)) if a > 1 else 1.0))
+        rows, right, cones = [*rows, *more], [*right, *values], [*cones, cone]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
@@ -164,7 +194,7 @@ def members(
         tilted = tilted * (rng.random(tilted.shape) < rng.choice([0.7, 1.0]))
         total = tilted.sum(axis=2)
         tilted = np.where((total > 0)[..., None], tilted / np.where(total > 0, total, 1.0)[..., None], plain)
-        free = problem.unseen and name == "total_variation"
+        free = problem.unseen and escapes(name)
         unseen = np.where(empty, 1.0, rng.random(cell.shape) * rng.choice([0.0, 0.1, 1.0]) * free)
         for pull in (0.0, 1e-3, 0.01, 0.1, 0.3, 0.6, 0.9, 0.99, 1.0):
             kk = problem.groups.inside((1 - pull) * k + pull * near[0][0])

@@ -104,6 +104,7 @@ POPULATIONS: dict[str, Callable[[], Population]] = {
     "rows": _rows,
     "graded": _graded,
     "strata": _strata,
+    "zero-one strata": lambda: replace(_strata(), loss_name="zero_one"),
     "hard": lambda: HARD,
     "square": lambda: SQUARE,
     "other square": lambda: OTHER_SQUARE,
@@ -120,7 +121,14 @@ WIDE_LIMITS: dict[str, Any] = {"label_limits": {0: (0.2, 0.3), 1: (0.3, 0.5)}, "
 CONDITIONS: dict[str, Any] = {"equal": {}, "near": {"base_rate_tolerance": 0.05}, "any": {"fair": False}}
 
 #: Radii at which something moves, but no group can be emptied.
-RADII = {"total_variation": 0.1, "kl": 0.1, "chi_squared": 0.2, "trimming": 0.2}
+RADII = {
+    "total_variation": 0.1,
+    "kl": 0.1,
+    "chi_squared": 0.2,
+    "trimming": 0.2,
+    "cressie_read:0.5": 0.1,
+    "cressie_read:3": 0.1,
+}
 
 #: How closely a question is answered, and with how many pieces at most, unless it says so itself.
 USUAL: dict[str, Any] = {"tol": 1e-3, "budget": 60}
@@ -163,6 +171,10 @@ def _questions() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "observed support", "graded", {"support": "observed"}
     for asked in ({}, {"divergence": "trimming", "rho": 0.3}, named("group_loss_difference")):
         yield f"strata, {', '.join(map(str, asked.values())) or 'loss'}", "strata", {"shift": "stratified", **asked}
+    for region in ("sphere", "hoeffding"):
+        asked = {"shift": "stratified", "confidence": 0.9, "region": region}
+        yield f"strata, {region}", "strata", asked
+    yield "strata, sphere, 0 or 1", "zero-one strata", {**asked, "region": "sphere", **named("group_loss_difference")}
     anything = {"min_group_mass": 0.35, **CONDITIONS["any"], **named("demographic_parity_difference")}
     yield "limits on groups, any base rates", "rows", anything
     near = {"shift": "sensitive", "rho": 0.5, "tol": 1e-4, **CONDITIONS["near"]}
@@ -307,7 +319,7 @@ def _read(population: typed.Measured) -> Population:
     p = population
     measure = typed.Measure(p.loss, p.pos_label, p.ceiling, p.knowledge)
     whole = typed.Population(p.groups, p.labels, p.rows, p.excluded_rows, p.weighted, p.weight, [measure])
-    untold = typed.Provenance(None, [], [], [], None, None, None)
+    untold = typed.Provenance(None, [], [], [], [], None, None, None)
     document = typed.Document(typed.FORMAT, typed.VERSION, "", untold, whole, None, [], [], "")
     return read_populations(document)[0]
 
@@ -359,7 +371,7 @@ WORDS = (
     ("general", "stratified", "sensitive"),
     ("any", "observed"),
     ("refuse", "ceiling"),
-    ("hellinger", "total_variation", "kl", "chi_squared", "trimming"),
+    ("hellinger", "total_variation", "kl", "chi_squared", "trimming", "cressie_read"),
     ("sphere", "hoeffding"),
     ("losses", "mean", "mean_variance", "strata"),
     ("loss", *METRICS),

@@ -56,7 +56,13 @@ def question(name: str = "loss", **more: Any) -> Document:
     """Return a question about a metric: the loss of all if nothing else is said."""
     free: Document = {"skew": None, "rows": [], "most": []}
     asked: Document = {"metric": {"name": name, "group": None}, "shift": "general", "support": "any"}
-    asked |= {"empty_cells": "ceiling", "divergence": "hellinger", "fair": True, "base_rate_tolerance": None}
+    asked |= {
+        "empty_cells": "ceiling",
+        "divergence": "hellinger",
+        "order": None,
+        "fair": True,
+        "base_rate_tolerance": None,
+    }
     asked |= {"group_limits": free, "label_limits": free, "confidence": None, "tol": 0.1}
     return {**asked, **more}
 

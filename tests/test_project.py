@@ -63,6 +63,7 @@ PUBLIC = [
     "implied_parity",
     "largest_certified_rho",
     "nearest_fair",
+    "renyi_radius",
     "rows_needed",
     "shift_between",
     "report",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time a name is i
     from fairbound.improve.threshold import CertifiedThreshold
     from fairbound.reporting.report import Report, report
     from fairbound.sampling.region import REGIONS, Hoeffding, Prequential, Region, Sphere, Surrogate
-    from fairbound.solve.between import divergence_between, hellinger_radius
+    from fairbound.solve.between import divergence_between, hellinger_radius, renyi_radius
     from fairbound.solve.measured import MeasuredShift, shift_between
     from fairbound.solve.nearest import NearestFair, nearest_fair
     from fairbound.solve.witness import Witness
@@ -48,7 +48,7 @@ _HOMES = {
     "improve.threshold": ("CertifiedThreshold",),
     "reporting.report": ("Report", "report"),
     "sampling.region": ("REGIONS", "Hoeffding", "Prequential", "Region", "Sphere", "Surrogate"),
-    "solve.between": ("divergence_between", "hellinger_radius"),
+    "solve.between": ("divergence_between", "hellinger_radius", "renyi_radius"),
     "solve.measured": ("MeasuredShift", "shift_between"),
     "solve.nearest": ("NearestFair", "nearest_fair"),
     "solve.witness": ("Witness",),
@@ -101,6 +101,7 @@ __all__ = [
     "implied_parity",
     "largest_certified_rho",
     "nearest_fair",
+    "renyi_radius",
     "report",
     "rows_needed",
     "shift_between",

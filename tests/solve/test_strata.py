@@ -212,8 +212,8 @@ def test_forged_documents_are_refused() -> None:
         for one in only(d)["statements"]:
             one["sampling"]["knowledge"] = strata
 
-    check_forgery(sampled, of_strata, "must not be of strata", None)
-    check_forgery(sampled, lambda d: only(d).update(shift="stratified", support="observed"), "must not be strat", None)
+    check_forgery(sampled, of_strata, "must be of strata", None)
+    check_forgery(sampled, lambda d: only(d).update(shift="stratified", support="observed"), "must be of strata", None)
     losses = certify(population(9), 0.25, support="observed").to_json()
     check_forgery(losses, lambda d: only(d).update(shift="stratified"), "means of strata", None)
 

@@ -69,6 +69,7 @@ def whole(statements: list[Any], answers: list[Document], claim: Document, **que
         "support": "any",
         "empty_cells": "ceiling",
         "divergence": "hellinger",
+        "order": None,
         "fair": True,
         "base_rate_tolerance": None,
         "group_limits": FREE,
@@ -294,7 +295,7 @@ def test_what_is_not_looked_at_of_a_region_must_not_be_there() -> None:
             }
         found = checked(other)
         assert found.verdict is Verdict.NOT_A_CERTIFICATE
-        assert "must be null for the region hoeffding" in found.reasons[0]
+        assert "must be null for strata and for the region hoeffding" in found.reasons[0]
 
 
 def test_the_size_is_counted_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,8 +69,8 @@ def random_statement(rng: np.random.Generator) -> tuple[Measured, Question, Obje
     )
     by_label = Limits(None, [[1.0] + [0.0] * (labels - 1)], [0.8]) if fair and tolerance is None else NONE
     question = Question(
-        0, Metric("", None), "sensitive" if rng.random() < 0.3 else "general", "any", "ceiling", "hellinger", fair,
-        tolerance, limited, by_label, None, 1e-6, [], None, [],
+        0, Metric("", None), "sensitive" if rng.random() < 0.3 else "general", "any", "ceiling", "hellinger", None,
+        fair, tolerance, limited, by_label, None, 1e-6, [], None, [],
     )  # fmt: skip
     label = int(rng.integers(labels)) if rng.random() < 0.5 else None
     about = Objective(None, None, label, inside=label is None or bool(rng.random() < 0.5), ratio=False)

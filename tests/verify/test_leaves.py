@@ -101,6 +101,20 @@ class Chains:
         )
 
 
+#: Orders of Cressie and Read's divergences: with and without mass outside of P, with and without variances.
+ORDERS = ("cressie_read:0.3", "cressie_read:0.8", "cressie_read:1.5", "cressie_read:3")
+
+
+def named(question: Question) -> str:
+    """Return the name of a question's divergence, with the order if it has one."""
+    return question.divergence if question.order is None else f"{question.divergence}:{question.order:g}"
+
+
+def order_of(name: str) -> float | None:
+    """Return the order in a name, if it has one."""
+    return float(name.partition(":")[2]) if ":" in name else None
+
+
 def divergence(name: str, p: Array, q: Array) -> Array:
     """Return the divergence of each distribution from P."""
     axes = (-3, -2, -1)
@@ -111,7 +125,11 @@ def divergence(name: str, p: Array, q: Array) -> Array:
             return np.maximum(q - p, 0.0).sum(axes)
         if name == "trimming":
             return 1.0 - 1.0 / np.where(q > 0, q / p, 1.0).max(axes).clip(1.0)
-        if name == "kl":
+        if (a := order_of(name)) is not None:
+            t = q / np.where(p > 0, p, 1.0)
+            terms = np.where(p > 0, p * (t**a - a * t + a - 1) / (a * (a - 1)), q / (1 - a) if a < 1 else np.inf * q)
+            terms = np.where(q > 0, terms, p / a)
+        elif name == "kl":
             terms = np.where(q > 0, q * np.log(np.where(q > 0, q / p, 1.0)), 0.0)
         else:
             terms = np.where((p > 0) | (q > 0), (q - p) ** 2 / p, 0.0)
@@ -144,7 +162,7 @@ def slacks(model: Model, q: Chains) -> Array:
     question = model.question
     radius = model.rho**2 if question.divergence == "hellinger" else model.rho
     masses = q.k[..., None, None] * q.r[..., None] * q.c
-    found = [radius - divergence(question.divergence, model.p, masses)]
+    found = [radius - divergence(named(question), model.p, masses)]
     for shares, limits in ((q.k, question.group_limits), (q.r[:, 0], question.label_limits)):
         found += [most - shares @ np.array(row) for row, most in zip(limits.rows, limits.most, strict=True)]
         found += [] if limits.skew is None else [limits.skew - np.ptp(shares, axis=-1)]
@@ -258,7 +276,7 @@ def random_model(rng: np.random.Generator) -> tuple[Model, Chains]:
     """Return a statement, and one of the distributions that it is about."""
     shape = (2, 2) if rng.random() < 0.6 else (int(rng.integers(2, 4)), int(rng.integers(2, 4)))
     shift = str(rng.choice(["general", "sensitive"]))
-    name = str(rng.choice(["hellinger", "hellinger", "total_variation", "kl", "chi_squared", "trimming"]))
+    name = str(rng.choice(["hellinger", "hellinger", "total_variation", "kl", "chi_squared", "trimming", *ORDERS]))
     fair, tolerance = [(True, None), (True, None), (True, 0.05), (True, 0.4), (False, None)][rng.integers(5)]
     kind = str(rng.choice(["losses", "bins", "mean", "mean_variance"]))
     support = "observed" if kind in {"losses", "bins"} and rng.random() < 0.4 else "any"
@@ -273,7 +291,7 @@ def random_model(rng: np.random.Generator) -> tuple[Model, Chains]:
     p, loss, allowed = _tables(weight, laws, shift, top, escapes=support == "any")
     signs = np.array([[_sign(about, s, y) for y in range(shape[1])] for s in range(shape[0])])[..., None]
     value = np.where(signs > 0, factor * loss, signs * loss)
-    if name in {"kl", "chi_squared", "trimming"}:
+    if name in {"kl", "chi_squared", "trimming", *ORDERS[2:]}:
         allowed = allowed * (p > 0)
     if shift == "general" and support == "any" and about is not None:  # the worst loss that nobody saw
         value = np.where((signs < 0) & (np.arange(3) == 2), 0.0, value)
@@ -287,7 +305,8 @@ def random_model(rng: np.random.Generator) -> tuple[Model, Chains]:
         shift,
         support,
         "ceiling",
-        name,
+        name.partition(":")[0],
+        order_of(name),
         fair,
         tolerance,
         *limits,
@@ -301,7 +320,8 @@ def random_model(rng: np.random.Generator) -> tuple[Model, Chains]:
     near = divergence(name, p, start.k[..., None, None] * start.r[..., None] * start.c)[0]
     radius = near * 1.02 + float(10 ** rng.uniform(-2.5, -0.5))
     rho = float(np.sqrt(radius)) if name == "hellinger" else radius
-    rho = min(rho, {"kl": np.inf, "chi_squared": np.inf, "trimming": 0.99}.get(name, 1.0))
+    unlimited = {"kl", "chi_squared", *ORDERS}
+    rho = min(rho, np.inf if name in unlimited else {"trimming": 0.99}.get(name, 1.0))
     known = _knowledge(kind, weight, laws)
     groups, labels = (list[Any](range(n)) for n in shape)
     population = Measured(groups, labels, None, 0, True, weight.tolist(), "mine", None, top, known)
@@ -432,6 +452,8 @@ def random_leaf(rng: np.random.Generator, model: Model, axis: str, form: str, re
 def slopes(name: str, p: Array, q: Array) -> Array:
     """Return the derivative of the divergence's f at q / p."""
     t = np.clip(q / np.where(p > 0, p, 1.0), 1e-9, 1e9)
+    if (a := order_of(name)) is not None:
+        return (t ** (a - 1) - 1) / (a - 1)
     return {
         "hellinger": -0.5 / np.sqrt(t),
         "total_variation": 1.0 * (t > 1),
@@ -443,7 +465,7 @@ def slopes(name: str, p: Array, q: Array) -> Array:
 
 def informed_leaf(rng: np.random.Generator, model: Model, q: Chains, axis: str, leaf: Leaf, claim: float) -> Leaf:
     """Return the multipliers that would prove what a distribution attains if it were the worst one."""
-    about, name = model.objective, model.question.divergence
+    about, name = model.objective, named(model.question)
     _, first = parts_of(model)
     masses = q.k[0][:, None, None] * q.r[0][..., None] * q.c[0]
     value, share = model.value, np.where(first, *[q.r[0][:, part].sum(-1)[:, None] for part in (first, ~first)])
@@ -470,9 +492,10 @@ def informed_leaf(rng: np.random.Generator, model: Model, q: Chains, axis: str, 
     lam = float(fitted) if fitted > 0 and rng.random() < 0.6 else leaf.lam
     eta = np.where(seen, weight * (value / scale[..., None] - lam * slope), 0.0).sum(-1)
     top = np.where(model.allowed, value, -np.inf).max(-1) / scale
-    lowest = top - lam * (name == "total_variation")
+    slope_beyond = {"total_variation": 1.0, **{one: 1 / (1 - (order_of(one) or 0)) for one in ORDERS[:2]}}
+    lowest = top - lam * slope_beyond.get(name, 0.0)
     eta = np.where(seen.any(-1), eta, np.where(np.isfinite(lowest), lowest, 0.0))
-    eta = np.maximum(eta, lowest + 1e-9) if name in {"hellinger", "total_variation"} else eta
+    eta = np.maximum(eta, lowest + 1e-9) if name in {"hellinger", *slope_beyond} else eta
     centre = np.maximum(searched_shares(model, q, axis)[0], 1e-3)
     if isinstance(leaf, Tilted):
         return replace(leaf, w=eta.tolist(), centre=centre.tolist(), lam=lam)
@@ -704,7 +727,8 @@ def example(
         shift,
         "any",
         "ceiling",
-        divergence,
+        divergence.partition(":")[0],
+        order_of(divergence),
         fair,
         tolerance,
         *limited,
@@ -835,7 +859,8 @@ def test_differences_among_rows_of_a_label_need_equal_base_rates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("divergence", "rho"), [("hellinger", 0.3), ("kl", 0.1), ("chi_squared", 0.1), ("total_variation", 0.1)]
+    ("divergence", "rho"),
+    [("hellinger", 0.3), ("kl", 0.1), ("chi_squared", 0.1), ("total_variation", 0.1), (ORDERS[0], 0.1)],
 )
 def test_what_is_proved_holds_for_all_that_a_witness_may_be(divergence: str, rho: float) -> None:
     """The ball, the limits and the tolerance are larger by what a witness may miss, and by no more."""

@@ -141,6 +141,10 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
         WIDE, 0.5, divergence="total_variation", shift="sensitive", label_skew=0.4, tol=1e-2
     ).to_json(),
     "strata": lambda: certify(POPULATIONS["strata"](), 0.3, shift="stratified").to_json(),
+    "an order": lambda: certify(MEAN, 0.3, divergence="cressie_read:1.5", shift="sensitive", tol=1e-2).to_json(),
+    "strata of a sample": lambda: certify(
+        POPULATIONS["zero-one strata"](), 0.1, shift="stratified", confidence=0.9
+    ).to_json(),
     "trimming": lambda: certify(ROWS, 0.5, divergence="trimming", shift="sensitive", tol=1e-2).to_json(),
     "kl, variance": lambda: certify(VARIANCE, 0.3, divergence="kl", tol=1e-3).to_json(),
     "chi-squared, losses": lambda: certify(ROWS, 2.0, divergence="chi_squared", tol=1e-2).to_json(),
@@ -257,8 +261,8 @@ def test_all_kinds_are_among_the_documents() -> None:
     assert {point.claim is None for one in asked for point in one.points} == {True, False}
     assert {one.distance is None for one in asked} == {True, False}
     for key in ("fair", "support", "empty_cells", "shift", "divergence"):
-        assert len({only(one)[key] for one in found}) == {"divergence": 5, "shift": 3}.get(key, 2), key
-    for key in ("base_rate_tolerance", "confidence"):
+        assert len({only(one)[key] for one in found}) == {"divergence": 6, "shift": 3}.get(key, 2), key
+    for key in ("base_rate_tolerance", "confidence", "order"):
         assert {only(one)[key] is None for one in found} == {True, False}
     for side in ("group_limits", "label_limits"):
         assert {only(one)[side]["skew"] is None for one in found} == {True, False}

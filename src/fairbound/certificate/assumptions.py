@@ -11,7 +11,7 @@ from typing import Protocol
 from fairbound.data.losses import LOSSES
 from fairbound.data.population import Population, without_variance
 from fairbound.problem.condition import Condition
-from fairbound.problem.divergences import DIVERGENCES
+from fairbound.problem.divergences import find_divergence
 from fairbound.problem.limits import Limits, limit_sentences
 from fairbound.problem.metrics import metric_sentence, objective_sentence
 from fairbound.problem.objective import Objective
@@ -75,7 +75,7 @@ def assumptions_of(asked: _Asked) -> tuple[str, ...]:
 
 def _statement(asked: _Asked) -> tuple[str, ...]:
     """Return the sentences of one statement."""
-    population, divergence = asked.population, DIVERGENCES[asked.divergence]
+    population, divergence = asked.population, find_divergence(asked.divergence)
     said = wording(population)
     known = population if asked.surrogate is None else asked.surrogate.population
     if divergence.jumps:

@@ -35,7 +35,7 @@ from fairbound.certificate.prices import Prices, RowPrices, prices_of, row_price
 from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.data.population import Population
 from fairbound.problem.condition import Condition
-from fairbound.problem.divergences import DIVERGENCES, DivergenceName
+from fairbound.problem.divergences import DivergenceName, divergence_name, find_divergence
 from fairbound.problem.limits import Limits
 from fairbound.problem.metrics import metric_wording, value_on_data
 from fairbound.problem.objective import Objective
@@ -134,7 +134,7 @@ class Certificate:
         Linear limits on Q's group shares and on its label shares; None for none.
     divergence
         How the distance from the data is measured: "hellinger", "total_variation", "kl",
-        "chi_squared" or "trimming".
+        "chi_squared", "trimming" or "cressie_read:1.5", with its order.
     metric
         What is bounded: "loss", or another metric.
     group
@@ -198,12 +198,12 @@ class Certificate:
     @property
     def distance_words(self) -> str:
         """What sentences call the distance that ``rho`` is measured in."""
-        return DIVERGENCES[self.divergence].words
+        return find_divergence(self.divergence).words
 
     @property
     def distance_formula(self) -> str:
         """How it is written down."""
-        return DIVERGENCES[self.divergence].formula
+        return find_divergence(self.divergence).formula
 
     @property
     def distributions(self) -> str:
@@ -523,7 +523,8 @@ def _write_question(
         shift=first.shift,
         support=first.support,
         empty_cells=first.empty_cells,
-        divergence=first.divergence,
+        divergence=find_divergence(first.divergence).kind,  # type: ignore[arg-type]  # one that is known
+        order=find_divergence(first.divergence).order,
         fair=first.fair,
         base_rate_tolerance=first.base_rate_tolerance,
         group_limits=write_limits(first.group_skew, first.group_limits),
@@ -629,7 +630,7 @@ def _read_answer(
         empty_cells=question.empty_cells,
         tol=question.tol,
         witness=replace(
-            read_witness(answer.witness, answer.attained, rho, question.divergence),
+            read_witness(answer.witness, answer.attained, rho, divergence_name(question.divergence, question.order)),
             groups=population.groups,
             labels=population.labels,
         ),
@@ -640,7 +641,7 @@ def _read_answer(
         surrogate=surrogate,
         group_limits=read_limits(question.group_limits),
         label_limits=read_limits(question.label_limits),
-        divergence=question.divergence,
+        divergence=divergence_name(question.divergence, question.order),
         objective=read_objective(statement.objective),
         fair=question.fair,
         base_rate_tolerance=question.base_rate_tolerance,

@@ -39,12 +39,12 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
     population
         What is known of the data.
     rho
-        Radius: between 0 and 1, or for "kl" and "chi_squared" any number that is not negative. Or what
+        Radius: between 0 and 1, or for "kl", "chi_squared" and orders any number that is not negative. Or what
         :func:`shift_between` measured.
     divergence
         How the distance of Q from the data is measured: "hellinger", "total_variation", "kl" (Kullback-Leibler, in
-        nats), "chi_squared", or "trimming": Q is what may be left when a share rho of the data is taken away. All but
-        the first need Clarabel: ``pip install clarabel``.
+        nats), "chi_squared", "cressie_read:1.5" (of that order), or "trimming": Q is what may be left when a share rho
+        of the data is taken away. All but the first need Clarabel: ``pip install clarabel``.
     metric
         What is bounded: "loss", the expected loss of all; "group_loss", "group_loss_difference", "cell_loss",
         "selection_rate", "demographic_parity_difference", "demographic_parity_ratio" (from below),

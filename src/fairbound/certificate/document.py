@@ -20,7 +20,7 @@ from fairbound.data.population import Population
 from fairbound.data.provenance import Provenance
 from fairbound.data.strata import ByStratum
 from fairbound.errors import InputError, argument
-from fairbound.problem.divergences import DIVERGENCES, HELLINGER
+from fairbound.problem.divergences import HELLINGER, find_divergence
 from fairbound.problem.limits import Limits
 from fairbound.problem.objective import Objective
 from fairbound.sampling.discretise import Sample
@@ -90,11 +90,16 @@ def write_provenance(provenance: Provenance) -> written.Provenance:
         date=p.date,
         files=[written.File(name, sha256) for name, sha256 in p.files],
         columns=[written.Column(role, name) for role, name in p.columns],  # type: ignore[arg-type]  # read strictly
+        cuts=[_write_cut(name, cut) for name, cut in p.cuts],
         meanings=[written.Meaning(write_name(label), words) for label, words in p.meanings],
         model=None if p.model is None else written.Versioned(p.model, p.model_version),
         data=None if p.data is None else written.Versioned(p.data, p.data_version),
         note=p.note,
     )
+
+
+def _write_cut(name: str, cut: tuple[float, ...] | int) -> written.Cut:
+    return written.Cut(name, None, cut) if isinstance(cut, int) else written.Cut(name, list(cut), None)
 
 
 def read_provenance(document: written.Provenance) -> Provenance:
@@ -104,6 +109,7 @@ def read_provenance(document: written.Provenance) -> Provenance:
         date=document.date,
         files=tuple((file.name, file.sha256) for file in document.files),
         columns=tuple((column.role, column.name) for column in document.columns),
+        cuts=tuple((cut.name, cut.quantiles or 0 if cut.at is None else tuple(cut.at)) for cut in document.cuts),
         meanings=tuple((read_name(meaning.label), meaning.words) for meaning in document.meanings),
         model=None if model is None else model.name,
         model_version=None if model is None else model.version,
@@ -146,7 +152,7 @@ def read_populations(document: written.Document) -> list[Population]:
     ]
 
 
-def _read_knowledge(known: written.Knowledge) -> Knowledge:
+def _read_knowledge(known: written.Knowledge, *, sampled: bool = False) -> Knowledge:
     if isinstance(known, written.Losses):
         cells = known.cells
         width = max(1, *(len(cell) for row in cells for cell in row))
@@ -158,7 +164,8 @@ def _read_knowledge(known: written.Knowledge) -> Knowledge:
         return LossTable(low, high, weight, 1.0 - to_high, to_high, int(known.rows))
     if isinstance(known, written.Strata):
         weight, mean = np.moveaxis(_floats(known.cells), -1, 0)
-        return ByStratum.of(tuple(read_name(name) for name in known.names), weight, mean)
+        found = ByStratum.of(tuple(read_name(name) for name in known.names), weight, mean)
+        return found.limited(weight, mean) if sampled else found
     if isinstance(known, written.MeanVariance):
         return MeanAndVariance(_floats(known.mean), _floats(known.variance))
     return MeanOnly(_floats(known.mean))
@@ -183,7 +190,8 @@ def read_sampling(document: written.Statement, population: Population, shift: st
     sampling, about = document.sampling, document.objective
     if sampling is None or document.confidence is None:
         return None
-    known = replace(population, weight=_floats(sampling.weight), knowledge=_read_knowledge(sampling.knowledge))
+    of_sample = _read_knowledge(sampling.knowledge, sampled=True)
+    known = replace(population, weight=_floats(sampling.weight), knowledge=of_sample)
     sample = None
     if sampling.counts is not None and sampling.losses is not None:
         sample = Sample(_floats(sampling.counts), _floats(sampling.losses), sampling.seed)
@@ -249,6 +257,6 @@ def read_witness(document: written.Witness, loss: float, rho: float, divergence_
     inside = np.array([[cell + [0.0] * (width - len(cell)) for cell in row] for row in cells], dtype=np.float64)
     k, r = _floats(document.group_mass), _floats(document.label_mass)
     mass = k[:, None] * r if document.mass is None else _floats(document.mass)
-    divergence = DIVERGENCES[divergence_name]
+    divergence = find_divergence(divergence_name)
     distance = None if divergence is HELLINGER else rho
     return Witness(k, r, mass, inside, _floats(document.unseen), loss, divergence.least_affinity(rho), distance)

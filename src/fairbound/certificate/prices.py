@@ -22,7 +22,7 @@ from fairbound.data.loss_summary import MeanAndVariance, MeanOnly
 from fairbound.data.native_frame import cell_names, native_frame
 from fairbound.data.population import Population
 from fairbound.errors import InputError, argument
-from fairbound.problem.divergences import DIVERGENCES
+from fairbound.problem.divergences import find_divergence
 from fairbound.problem.objective import Objective
 from fairbound.wording.names import name
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
@@ -247,6 +247,19 @@ SMOOTH = {
 }
 
 
+def smooth_of(divergence: str) -> Smooth | None:
+    """Return what prices need; None if density ratios jump."""
+    order = find_divergence(divergence).order
+    if order is None:
+        return SMOOTH.get(divergence)
+    a: float = order
+    return Smooth(
+        lambda t: t ** (a - 1.0) / (a - 1.0),
+        lambda z: np.maximum((a - 1.0) * z, 0.0) ** (1.0 / (a - 1.0)),  # of 0 infinite if a < 1
+        lambda t: t**a / a,
+    )
+
+
 def prices_of(certificate: Priced) -> Prices:
     """Return the prices of a certificate, from its worst case and, under total variation, its multipliers."""
     return _Found(certificate).prices
@@ -334,7 +347,7 @@ class _Found:
         if self.c.shift != "general":
             return False
         known = self.known.knowledge
-        dropped = isinstance(known, MeanAndVariance) and self.c.divergence not in SMOOTH
+        dropped = isinstance(known, MeanAndVariance) and find_divergence(self.c.divergence).only_means
         return self.population.two_valued or isinstance(known, MeanOnly) or dropped
 
     @property
@@ -365,12 +378,12 @@ class _Found:
         """Return what it is worth to exchange a row without loss for one at the ceiling, per unit of the mean."""
         low, high, from_low, from_high = self._ends()
         top = self.known.ceiling
-        if self.c.divergence not in SMOOTH:
+        smooth = smooth_of(self.c.divergence)
+        if smooth is None:
             multipliers = multipliers_at(self.c)
             if multipliers is None:
                 return np.full_like(self.mass, np.nan)
             return self.mass * self._jump(multipliers) / top
-        smooth = SMOOTH[self.c.divergence]
         ratio_low, ratio_high = from_low / low, from_high / high
         lam = self._lam(smooth, ratio_low, ratio_high, self.unit * top)
         step = self.unit * top / lam
@@ -401,12 +414,14 @@ class _Found:
     def _jump(self, at: Multipliers) -> Floats:
         """Return what an atom at the ceiling is worth more than one without loss, where ratios jump."""
         top = at.factor * self.known.ceiling * np.where(self.sign < 0, -1.0, 1.0) + at.shift - at.eta
-        most = DIVERGENCES[self.c.divergence].largest_ratio(np.array(self.c.rho))
+        most = find_divergence(self.c.divergence).largest_ratio(np.array(self.c.rho))
         return most * (np.maximum(top, 0.0) - np.maximum(at.shift - at.eta, 0.0)) / at.scale
 
     def _moments(self, known: MeanAndVariance) -> Floats:
         """Return the price of a mean whose variance stays: one atom moves, and mass goes from one to the other."""
-        smooth, atoms, share = SMOOTH[self.c.divergence], self.atoms, self.share
+        smooth, atoms, share = smooth_of(self.c.divergence), self.atoms, self.share
+        if smooth is None:  # then variances count for nothing
+            return np.full_like(self.mass, np.nan)
         mean, variance, top = known.mean, known.variance, self.known.ceiling
         falling = self.sign < 0
         ratio = self.worst[..., None] * share / atoms.probability
@@ -451,7 +466,7 @@ class _Found:
             said.append("The bound says nothing at this radius, so no error moves it.")
         elif c.gap > max(c.tol, 1e-5):
             said.append("The bound is not close to the worst case that was found: the prices are those of that case.")
-        if c.divergence == "trimming" or (c.divergence not in SMOOTH and c.shift == "general"):
+        if c.divergence == "trimming" or (smooth_of(c.divergence) is None and c.shift == "general"):
             one_sided |= True
             said.append("Under this distance prices jump: what is given lies between those of a rise and of a fall.")
         if c.lower:

@@ -57,7 +57,7 @@ from fairbound.errors import DataWarning, InfeasibleError, InputError, SmallCell
 from fairbound.integrations.pipelines import STEP_SUMMARY, github_annotations, junit, write_step_summary
 from fairbound.integrations.summary import Summary
 from fairbound.problem.condition import Condition
-from fairbound.problem.divergences import DIVERGENCES
+from fairbound.problem.divergences import find_divergence
 from fairbound.reporting.reach import reach_text
 from fairbound.wording.confidence import percent_down
 from fairbound.wording.digits import Digits, radius_down
@@ -261,7 +261,7 @@ def _assumptions(evidence: Evidence) -> list[str]:
 def _choosing(evidence: Evidence) -> str:
     """Say how a radius is chosen, where none was."""
     first = next(iter(evidence.curves[0]))
-    divergence = DIVERGENCES[first.divergence]
+    divergence = find_divergence(first.divergence)
     largest = max(c.rho for c in evidence.curves[0])
     return (
         f"No --rho was given, so the bounds begin at the nearest distance. How far to go: a cell that holds 5 % of the "

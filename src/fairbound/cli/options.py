@@ -23,7 +23,7 @@ from fairbound.data.losses import LOSSES
 from fairbound.data.population import Population
 from fairbound.data.tally import Tally
 from fairbound.errors import InputError, Sentence, listed, suggestion
-from fairbound.problem.divergences import DIVERGENCES
+from fairbound.problem.divergences import DIVERGENCES, find_divergence
 from fairbound.problem.metrics import METRICS
 from fairbound.sampling.region import REGIONS
 from fairbound.wording.names import short_name
@@ -84,6 +84,14 @@ def number(text: str) -> float:
         message = f"{text!r} is not a number"
         raise argparse.ArgumentTypeError(message)
     return value
+
+
+def divergence(text: str) -> str:
+    """Read the name of a divergence."""
+    try:
+        return find_divergence(text).name
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def threshold(text: str) -> tuple[str | None, float]:
@@ -254,9 +262,11 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--pos-label", metavar="LABEL", help="the label whose predictions are selections")
     asked.add_argument(
         "--divergence",
-        choices=list(DIVERGENCES),
+        type=divergence,
+        metavar="NAME",
         default="hellinger",
-        help="how the distance from the data is measured; kl and chi_squared may exceed 1 (default: %(default)s)",
+        help=f"how the distance from the data is measured: {', '.join(DIVERGENCES)}, or cressie_read:A of an order A; "
+        "kl, chi_squared and orders above 1 may exceed 1 (default: %(default)s)",
     )
     asked.add_argument("--group-skew", type=number, metavar="X", help="largest difference between two group shares")
     asked.add_argument("--label-skew", type=number, metavar="X", help="largest difference between two label shares")

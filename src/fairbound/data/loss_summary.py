@@ -126,6 +126,11 @@ class LossTable:
         """The largest loss of each cell, or the edge of its bin."""
         return np.where(self.weight > 0, self.high, 0.0).max(axis=2)
 
+    @property
+    def smallest(self) -> Floats:
+        """The smallest one; infinite where there is none."""
+        return np.where(self.weight > 0, self.low, np.inf).min(axis=2)
+
     def condensed(self, most: int) -> LossTable:
         """Return a table of at most so many bins in each cell: neighbouring ones are merged, their mean is kept.
 

@@ -25,7 +25,9 @@ class Provenance:
         The files that the rows came from: pairs of a name and the SHA-256 of its bytes.
     columns
         What was read from which column: pairs of a role ("group", "label", "prediction", "probability", "losses",
-        "weight") and a name.
+        "weight", "stratum") and a name.
+    cuts
+        Where columns of strata were cut: pairs of a name, and cut points or a number of quantiles.
     meanings
         What the labels mean: pairs of a label and words.
     model, model_version, data, data_version
@@ -37,6 +39,7 @@ class Provenance:
     date: str | None = None
     files: tuple[tuple[str, str], ...] = ()
     columns: tuple[tuple[str, str], ...] = ()
+    cuts: tuple[tuple[str, tuple[float, ...] | int], ...] = ()
     meanings: tuple[tuple[Hashable, str], ...] = ()
     model: str | None = None
     model_version: str | None = None

@@ -8,7 +8,7 @@ looks at losses for that.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +30,8 @@ class ByStratum(LossTable):
     """The mean loss in each stratum of a cell, as a table of losses: Q equals P there, so no more of it matters."""
 
     names: tuple[Hashable, ...] = ()
+    #: Whether these are limits of means, made from a sample: then strata without rows have them too, and may occur.
+    sampled: bool = False
 
     sentence = "Of the losses only the mean of each stratum of a cell matters under stratified shifting."
 
@@ -40,6 +42,20 @@ class ByStratum(LossTable):
         mean = np.where(weight > 0, mean, 0.0)
         return cls(mean, mean, weight, one, 0.0 * one, 1, names)
 
+    def limited(self, weight: Floats, mean: Floats) -> ByStratum:
+        """Return the table of a sample, with limits in the place of means."""
+        return replace(self, low=mean, high=mean, weight=weight, sampled=True)
+
+    @property
+    def largest(self) -> Floats:
+        """The largest mean of a stratum in each cell that Q may have there."""
+        return np.where((self.weight > 0) | self.sampled, self.high, 0.0).max(axis=2)
+
+    @property
+    def smallest(self) -> Floats:
+        """And the smallest one."""
+        return np.where((self.weight > 0) | self.sampled, self.low, np.inf).min(axis=2)
+
 
 @dataclass(frozen=True)
 class Strata:
@@ -47,6 +63,8 @@ class Strata:
 
     losses: ByStratum
     predicted: Predicted | None = None
+    #: Whether some column was cut at quantiles of these rows.
+    of_rows: bool = False
 
     def selecting(self, place: int) -> Strata:
         """Return the same of the value that is 1 where the label at this place is predicted, and else 0."""
@@ -54,7 +72,7 @@ class Strata:
             return self
         weight = self.losses.weight
         mean = self.predicted.weight[..., place] / np.where(weight > 0, weight, 1.0)
-        return Strata(ByStratum.of(self.losses.names, weight, np.minimum(mean, 1.0)), self.predicted)
+        return replace(self, losses=ByStratum.of(self.losses.names, weight, np.minimum(mean, 1.0)))
 
 
 def split(names: Sequence[Hashable], columns: int) -> tuple[tuple[Hashable, Hashable], ...]:
@@ -87,7 +105,8 @@ def fold(counted: Counted, cuts: Cuts | None) -> Strata | None:
     means = folded(weight * mean) / np.where(total > 0, total, 1.0)
     losses = ByStratum.of(stratum.names, total, np.clip(means, 0.0, fine.ceiling))
     known = fine.predicted
-    return Strata(losses, None if known is None else Predicted(known.labels, folded(known.weight)))
+    of_rows = any(isinstance(cut, int | np.integer) for cut in (cuts or {}).values())
+    return Strata(losses, None if known is None else Predicted(known.labels, folded(known.weight)), of_rows)
 
 
 def _parts(

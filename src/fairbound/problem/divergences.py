@@ -5,30 +5,38 @@ Besides the Hellinger distance, which has an engine of its own, some f-divergenc
     D_f(Q || P) = sum p f(q / p) + f'(inf) · (mass of Q outside P's support)
 
 are known. What a bound needs of them is the conjugate of ``lam f``, written as ``g(z) - offset · lam`` with ``g >= 0``
-(docs/theory.md, "The inequality"). Trimming is one whose radius stands in f: of ``t <= 1 / (1 - rho)`` or not. This is
-the one place that knows words and formulas of all of them; a new one is a value here, its cone, and its rule for the
-worst case.
+(docs/theory.md, "The inequality"). Trimming is one whose radius stands in f: of ``t <= 1 / (1 - rho)`` or not. Those of
+Cressie and Read are a family, one for each order. This is the one place that knows words and formulas of all of them; a
+new one is a value here, its cone, and its rule for the worst case.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
 from fairbound.arithmetic.rounding import LEEWAY, margin, raised
+from fairbound.data.cells import number
 from fairbound.errors import InputError, given
 
-DivergenceName = Literal["hellinger", "total_variation", "kl", "chi_squared", "trimming"]
+#: A name of :data:`DIVERGENCES`, or that of a family, a colon and the order.
+DivergenceName = str
 
 #: Exponents beyond this only say that the multipliers prove nothing.
 LARGEST_EXPONENT = 600.0
 
 #: Of divergences without a largest value: larger than any that data have.
 LARGEST_RADIUS = 1e9
+
+#: Orders of Cressie and Read's divergences: steeper ones ask for powers that floats cannot follow, and closer to 1 they
+#: are the Kullback-Leibler divergence, which has formulas of its own.
+LEAST_ORDER, LARGEST_ORDER = 0.1, 10.0
+NEAR_ONE = 1e-3
 
 #: No more than this can be trimmed: of nothing that is left there is no distribution.
 MOST_TRIMMED = 0.999999
@@ -54,6 +62,8 @@ class Divergence:
         How pages write it down.
     as_far
         Factor and power by which Hellinger distances become radii that are about as far.
+    order
+        Which one of a family it is.
     """
 
     name: DivergenceName
@@ -63,6 +73,12 @@ class Divergence:
     conjugate_offset: float
     formula: str
     as_far: tuple[float, int] = (1.0, 1)
+    order: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """The name without the order."""
+        return self.name.partition(":")[0]
 
     @property
     def meaning(self) -> str:
@@ -78,8 +94,13 @@ class Divergence:
 
     @property
     def jumps(self) -> bool:
-        """Whether the worst density ratio has few values: g' is a step, and no law with a variance is the worst one."""
+        """Whether the worst density ratio has few values: g' is a step."""
         return False
+
+    @property
+    def only_means(self) -> bool:
+        """Whether g' is not convex: then no law of a mean and a variance is the worst one (docs/theory.md, "Atoms")."""
+        return self.jumps
 
     @property
     def ball(self) -> str:
@@ -237,6 +258,84 @@ class ChiSquared(Divergence):
         return 1.0 / math.sqrt(1.0 + rho)
 
 
+class CressieRead(Divergence):
+    """``f(t) = (t^a - a t + a - 1) / (a (a - 1))`` with the order a: alpha-divergences, scaled so that f''(1) = 1.
+
+    Order 2 is half of chi-squared, 1/2 four times the squared Hellinger distance, and 1 would be Kullback-Leibler.
+    """
+
+    @classmethod
+    def of(cls, order: float) -> CressieRead:
+        """Return the one of an order."""
+        text = repr(order).removesuffix(".0")
+        apart = math.inf if order > 1 else 1.0 / (1.0 - order)
+        most = LARGEST_RADIUS if order > 1 else apart / order
+        formula = f"∑ p f(q / p) with f(t) = (tᵃ - a t + a - 1) / (a (a - 1)), a = {text}"
+        words = f"Cressie-Read divergence of order {text}"
+        return cls(f"cressie_read:{text}", words, most, apart, 1.0 / order, formula, (4.0, 2), order)
+
+    @property
+    def a(self) -> float:
+        """The order."""
+        return self.order or 1.0
+
+    @property
+    def meaning(self) -> str:
+        """Say what a radius is."""
+        most = (
+            f"between 0 (the data themselves) and {self.most:g}" if self.escapes else "0 (the data themselves) or more"
+        )
+        return f"it is a {self.words}, {most}"
+
+    @property
+    def only_means(self) -> bool:
+        """``g'`` is the power ``1 / (a - 1)`` of something affine."""
+        return self.a > 2.0
+
+    def cost(self, ratio: Floats) -> Floats:
+        """Return f, without cancellation next to 1, and whatever the order."""
+        a, some = self.a, np.where(ratio > 0, ratio, 1.0)
+        off = some - 1.0
+        plain = (some * np.expm1((a - 1.0) * np.log(some)) / (a - 1.0) - off) / a
+        series = off**2 / 2 + (a - 2.0) * off**3 / 6 + (a - 2.0) * (a - 3.0) * off**4 / 24
+        return np.where(ratio > 0, np.where(np.abs(off) < 1e-4, series, plain), 1.0 / a)
+
+    def swing(self, ratio: Floats) -> Floats:
+        """Return ``t |t^(a-1) - 1| / |a - 1|``."""
+        some = np.where(ratio > 0, ratio, 1.0)
+        return np.where(ratio > 0, np.abs(some * np.expm1((self.a - 1.0) * np.log(some)) / (self.a - 1.0)), 0.0)
+
+    def ratio(self, z: Floats, lam: Floats) -> Floats:
+        """Return ``u^(1/(a-1))``, ``u = 1 + (a - 1) z / lam``."""
+        u = np.maximum(1.0 + (self.a - 1.0) * z / lam, 1e-300 if self.escapes else 0.0)
+        with np.errstate(divide="ignore"):
+            exponent = np.log(u) / (self.a - 1.0)
+        return np.exp(np.minimum(exponent, LARGEST_EXPONENT))
+
+    def conjugate(self, z: Floats, lam: Floats) -> Floats:
+        """Return ``lam/a u^(a/(a-1))``; where u is not positive it is 0, or infinite if a < 1."""
+        slope = (self.a - 1.0) * (z / lam)
+        slack = margin(1.0 + np.abs(slope), 6)
+        u = 1.0 + slope - slack if self.escapes else 1.0 + slope + slack
+        some = np.where(u > 0, u, 1.0)
+        exponent = self.a / (self.a - 1.0) * np.log(some)
+        exponent = exponent + margin(np.abs(exponent), 16)
+        grown = raised(lam / self.a * np.exp(np.minimum(exponent, LARGEST_EXPONENT)), 16)
+        grown = np.where(exponent < LARGEST_EXPONENT, grown, np.inf)
+        return np.where(u > 0, grown, np.inf if self.escapes else 0.0)
+
+    def price(self, p: Floats, r: Floats) -> Floats:
+        """Return ``log (sum_y r_y^a p_sy^(1-a)) / (a - 1)``."""
+        with np.errstate(divide="ignore"):
+            terms = np.where((r > 0)[:, None], r[:, None] ** self.a * p ** (1.0 - self.a), 0.0)
+            return np.asarray(np.log(terms.sum(axis=2)) / (self.a - 1.0))
+
+    def least_affinity(self, rho: float) -> float:
+        """Return what Rényi divergences of order 1/2 are at most, as an affinity: they grow with their order."""
+        within = max(0.0, 1.0 + self.a * (self.a - 1.0) * rho)
+        return float(within ** (0.5 / (1.0 - self.a) if self.a > 0.5 else 0.5 / self.a))
+
+
 class Trimming(Divergence):
     """``1 - 1 / max(q / p)``: what has to be taken away of P so that Q is left.
 
@@ -328,10 +427,47 @@ DIVERGENCES: dict[str, Divergence] = {
 }
 
 
+#: Families, by name: a divergence of theirs is called by it, a colon and its order, such as "cressie_read:1.5".
+FAMILIES = {"cressie_read": CressieRead}
+
+
 def find_divergence(name: object) -> Divergence:
     """Return a divergence by its name."""
-    if not isinstance(name, str) or name not in DIVERGENCES:
-        words = ", ".join(repr(known) for known in DIVERGENCES)
-        message = f"{given('divergence', name)} is not known; use one of {words}"
+    if isinstance(name, str) and name in DIVERGENCES:
+        return DIVERGENCES[name]
+    family, colon, order = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if family in FAMILIES:
+        return _of_family(str(name), family, order if colon else "")
+    words = ", ".join(map(repr, [*DIVERGENCES, *(f"{known}:1.5" for known in FAMILIES)]))
+    message = f"{given('divergence', name)} is not known; use one of {words} (or another order)"
+    raise InputError(message)
+
+
+@cache
+def _of_family(name: str, family: str, text: str) -> Divergence:
+    """Return the one of an order."""
+    try:
+        order = float(text)
+    except ValueError:
+        message = f"{given('divergence', name)} needs its order behind a colon, such as '{family}:1.5'"
+        raise InputError(message) from None
+    return FAMILIES[family].of(check_order("divergence", order, given("divergence", name)))
+
+
+def check_order(argument: str, value: object, said: str = "") -> float:
+    """Return an order of Cressie and Read's divergences, or of Rényi's."""
+    meaning = "it is an order, the power of q / p in the divergence"
+    order = number(argument, value, -math.inf, math.inf, meaning)
+    said = said or given(argument, order, "g")
+    if not LEAST_ORDER <= order <= LARGEST_ORDER:
+        message = f"{said}: orders go from {LEAST_ORDER:g} to {LARGEST_ORDER:g}; {meaning}"
         raise InputError(message)
-    return DIVERGENCES[name]
+    if abs(order - 1.0) < NEAR_ONE:
+        message = f"{said}: of order 1 it is the Kullback-Leibler divergence; use {given('divergence', 'kl')}"
+        raise InputError(message)
+    return order
+
+
+def divergence_name(kind: str, order: float | None) -> DivergenceName:
+    """Return the name of a divergence from what documents say of it."""
+    return kind if order is None else FAMILIES[kind].of(order).name

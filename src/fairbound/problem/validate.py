@@ -103,14 +103,10 @@ def validate(
         refuse_metric(population, objective, distance, shift, condition)
     chosen = find_region(region)
     if confidence is not None:
-        if shift == "stratified":
-            message = (
-                f"{given('confidence', confidence)} does not go with {given('shift', 'stratified')}: what a "
-                "sample says of strata is not worked out; leave one of them out, or make the strata groups"
-            )
-            raise InputError(message)
         confidence = read_confidence(confidence)
         check_sample(population, support)
+        if shift == "stratified":
+            _check_strata(population)
         if isinstance(chosen, Prequential):
             plain = shift == "general" and condition.equal and objective is None and metric == "loss"
             check_prequential(plain=plain and group_skew is None and label_skew is None and not any(limits))
@@ -189,6 +185,16 @@ def _check_condition(condition: Condition, objective: Objective | None, labels: 
             f"{loose} goes with means among the rows of a label (true and false positive rates, cell_loss) for two "
             f"labels only, and there are {labels}; leave it out, or use {given('fair', False)}, which goes with any "
             "number"
+        )
+        raise InputError(message)
+
+
+def _check_strata(population: Population) -> None:
+    """Refuse strata that follow the rows: what a sample says is about strata that were fixed before it."""
+    if population.strata is not None and population.strata.of_rows:
+        message = (
+            f"{argument('confidence')} needs strata that do not depend on the rows, and a column was cut at quantiles "
+            f"of them; give {argument('cuts')} as points that were chosen beforehand, such as cuts={{'age': [25, 45]}}"
         )
         raise InputError(message)
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.prices import Prices
-from fairbound.problem.divergences import DIVERGENCES
+from fairbound.problem.divergences import find_divergence
 from fairbound.problem.metrics import METRICS
 from fairbound.reporting.figures import ARROW, CurveScale, Frame, curve_picture, finite_top, scale_picture
 from fairbound.reporting.markup import svg
@@ -206,7 +206,7 @@ class QuestionView:
             "rho": radius_down(c.rho),
             "bound": bound,
             "attained": attained,
-            "grows": reach_text(DIVERGENCES[c.divergence], c.rho),
+            "grows": reach_text(find_divergence(c.divergence), c.rho),
             "gap": gap_up(c.gap),
             "exact": repr(c.bound),
             "found": repr(c.attained),

@@ -16,7 +16,7 @@ from fairbound.certificate.curve import CertificateCurve, curve_of
 from fairbound.certificate.evidence import Evidence
 from fairbound.data.population import Population, without_variance
 from fairbound.errors import InputError, argument
-from fairbound.problem.divergences import DIVERGENCES
+from fairbound.problem.divergences import find_divergence
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.nearest import nearest_in, nearest_shares
 from fairbound.solve.nearest_product import nearest_product
@@ -201,7 +201,7 @@ def least_radius(c: Certificate) -> float:
     groups = MarginalSet(mass.shape[0], c.group_skew, c.group_limits)
     labels = MarginalSet(mass.shape[1], c.label_skew, c.label_limits)
     if c.divergence != "hellinger":
-        return nearest_product(DIVERGENCES[c.divergence], mass, groups, labels).distance
+        return nearest_product(find_divergence(c.divergence), mass, groups, labels).distance
     if c.condition.equal:
         near = nearest_shares(mass, groups, labels).distance
     else:
@@ -218,7 +218,7 @@ def worst_losses(certificates: tuple[Certificate, ...]) -> list[Floats] | None:
     """
     first = certificates[0]
     known = first.population if first.surrogate is None else first.surrogate.population
-    if DIVERGENCES[first.divergence].jumps:
+    if find_divergence(first.divergence).only_means:
         known = without_variance(known)
     try:
         plain = problem_of(known, first.shift, first.support, first.empty_cells, first.group_skew, first.label_skew)

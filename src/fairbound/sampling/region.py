@@ -17,12 +17,13 @@ import numpy as np
 from fairbound.arithmetic.arrays import Booleans, Floats
 from fairbound.arithmetic.rounding import UNIT, least_affinity
 from fairbound.data.cells import number
-from fairbound.data.loss_summary import LossTable, MeanAndVariance, MeanOnly
+from fairbound.data.loss_summary import Knowledge, LossTable, MeanAndVariance, MeanOnly
 from fairbound.data.population import Population
+from fairbound.data.strata import ByStratum
 from fairbound.errors import InputError, SmallCellWarning, argument, either, given, warn
 from fairbound.sampling.discretise import Sample, drawn, expected, intervals_for
 from fairbound.sampling.prequential import EXPECTED_SHORT, Wagers, dealt, expected_blocks
-from fairbound.sampling.sphere import largest_means, least_affinity_of_classes, least_affinity_of_masses
+from fairbound.sampling.sphere import largest_means, largest_shares, least_affinity_of_classes, least_affinity_of_masses
 from fairbound.wording.vocabulary import wording
 
 #: Under sensitive shifting this part of the error probability goes to the cell masses, the rest to the mean losses.
@@ -118,6 +119,19 @@ def _check_whole(intervals: object, seed: object) -> None:
             raise InputError(message)
 
 
+def _divided(error: float) -> tuple[float, float]:
+    """Return the error probability of the masses, and that of the means."""
+    for_masses = MASS_PART * error
+    return for_masses, (error - for_masses) / (1.0 - for_masses) * (1.0 - ROUNDING)
+
+
+def strata_of(population: Population) -> ByStratum:
+    """Return the strata of a population of which no more is known (arguments already validated)."""
+    if not isinstance(population.knowledge, ByStratum):
+        raise TypeError(population.knowledge)
+    return population.knowledge
+
+
 def _as_counted(population: Population, sample: Sample) -> Population:
     """Return the population whose losses are the rounded ones of a sample."""
     counts = sample.counts
@@ -153,14 +167,40 @@ class Sphere:
         self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
     ) -> Surrogate:
         """Count the rows, then see :mod:`fairbound.sampling.sphere`."""
+        if shift == "stratified":
+            return self._of_strata(population, 1.0, confidence, subtracted)
         intervals = self.intervals or intervals_for(population, float(population.rows or 0))
         sample = drawn(population, intervals, self.seed, subtracted)
         return self._from(sample, population, confidence, shift, subtracted)
 
     def planned(self, population: Population, rows: float, confidence: float, shift: str) -> Surrogate:
         """The same with expected counts."""
+        if shift == "stratified":
+            return self._of_strata(population, rows / population.weight.sum(), confidence, None)
         intervals = self.intervals or intervals_for(population, rows)
         return self._from(expected(population, rows, intervals), population, confidence, shift)
+
+    @staticmethod
+    def _of_strata(population: Population, times: float, confidence: float, subtracted: Booleans | None) -> Surrogate:
+        """Take the strata of the cells for cells, with limits of their means, as under sensitive shifting."""
+        known, top, error = strata_of(population), population.ceiling, 1.0 - confidence
+        rows = times * known.weight
+        for_masses, for_means = _divided(error)
+        seen = known.low if subtracted is None else np.where(subtracted[..., None], top - known.low, known.low)
+        if population.two_valued:
+            hits = rows * seen / top
+            hits = np.rint(hits) if times == 1.0 else hits
+            classes = np.stack([rows - hits, hits], axis=-1).reshape(-1, 2)
+            most = largest_means(classes, np.array([0.0, top]), for_means).reshape(rows.shape)
+        else:
+            most = top * largest_shares((seen / top).ravel(), rows.ravel(), for_means).reshape(rows.shape)
+        mean = _mirrored_back(most, top, None if subtracted is None else subtracted[..., None])
+        affinity = least_affinity_of_masses(rows.reshape(-1, 1), for_masses)
+        surrogate = replace(
+            population, weight=rows.sum(axis=2), knowledge=known.limited(rows, mean), predicted=None, strata=None
+        )
+        said = region_sentences("sphere", error, "stratified", population, None, subtracts=subtracted is not None)
+        return Surrogate(surrogate, affinity, None, said)
 
     def _from(
         self,
@@ -175,8 +215,7 @@ class Sphere:
         classes = sample.worst_last(subtracted)
         weight = counts.sum(axis=2)
         if shift == "sensitive":
-            for_masses = MASS_PART * error
-            for_means = (error - for_masses) / (1.0 - for_masses) * (1.0 - ROUNDING)
+            for_masses, for_means = _divided(error)
             # Mirrored, the losses are the same but for rounding, for which the limits allow.
             mean = largest_means(classes, losses, for_means).reshape(weight.shape)
             affinity = least_affinity_of_masses(classes, for_masses)
@@ -264,11 +303,13 @@ class Hoeffding:
         self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
     ) -> Surrogate:
         """Take the upper ends of the moments, and the farthest masses within their intervals."""
-        return self._from(population, population.weight, confidence, shift, subtracted)
+        rows = strata_of(population).weight if shift == "stratified" else population.weight
+        return self._from(population, rows, confidence, shift, subtracted)
 
     def planned(self, population: Population, rows: float, confidence: float, shift: str) -> Surrogate:
         """The same with expected counts."""
-        return self._from(population, rows * population.mass, confidence, shift)
+        share = population.mass if shift != "stratified" else strata_of(population).weight / population.weight.sum()
+        return self._from(population, rows * share, confidence, shift)
 
     def _from(
         self,
@@ -279,21 +320,28 @@ class Hoeffding:
         subtracted: Booleans | None = None,
     ) -> Surrogate:
         error, top = 1.0 - confidence, population.ceiling
-        only_means = shift == "sensitive" or population.two_valued
+        only_means = shift != "general" or population.two_valued
+        by_stratum = population.knowledge if isinstance(population.knowledge, ByStratum) else None
+        own = population.mean if by_stratum is None or shift != "stratified" else by_stratum.low
+        if subtracted is not None and own.ndim > subtracted.ndim:
+            subtracted = np.broadcast_to(subtracted[..., None], own.shape)
         log = np.log((3 if only_means else 4) * rows.size / error) * (1.0 + ROUNDING)
         affinity = _least_box_affinity(rows / rows.sum(), float(np.sqrt(log / (2.0 * rows.sum()))))
         with np.errstate(divide="ignore", invalid="ignore"):
             width, slack = top * np.sqrt(log / (2.0 * rows)), ROUNDING * (1 + population.knowledge.roundings)
-            mean = np.where(rows > 0, np.minimum((population.mean + width) * (1.0 + slack), top), top)
+            mean = np.where(rows > 0, np.minimum((own + width) * (1.0 + slack), top), top)
             if subtracted is not None:
-                least = population.mean * (1.0 - slack) - width * (1.0 + slack)
+                least = own * (1.0 - slack) - width * (1.0 + slack)
                 mean = np.where(subtracted, np.where(rows > 0, np.maximum(least, 0.0), 0.0), mean)
-            knowledge: MeanOnly | MeanAndVariance = MeanOnly(mean)
+            knowledge: Knowledge = MeanOnly(mean)
+            if by_stratum is not None and shift == "stratified":
+                knowledge = by_stratum.limited(rows, mean)
             if not only_means:
                 deviation = np.sqrt(_variance(population, rows)) + top * np.sqrt(2.0 * log / (rows - 1.0))
                 variance = np.where(rows > 1, np.square(deviation) * (1.0 + ROUNDING), np.inf)
                 knowledge = MeanAndVariance(mean, np.minimum(variance, mean * (top - mean)))
-        surrogate = replace(population, weight=rows, knowledge=knowledge, predicted=None)
+        weight = rows if rows.ndim == 2 else rows.sum(axis=2)
+        surrogate = replace(population, weight=weight, knowledge=knowledge, predicted=None, strata=None)
         said = region_sentences("hoeffding", error, shift, population, None, subtracts=subtracted is not None)
         return Surrogate(surrogate, affinity, None, said)
 
@@ -356,12 +404,13 @@ def division_of_error(
     """Say how a region of that name divides the error probability; nothing for regions that are not ours."""
     said = wording(population)
     lower = " (lower ones of means that are subtracted)" if subtracts else ""
+    cell, cells = ("stratum of a cell", "strata'") if shift == "stratified" else ("cell", "cells'")
     if region == "hoeffding":
-        only_means = shift == "sensitive" or population.two_valued
+        only_means = shift != "general" or population.two_valued
         return (
             f"Region 'hoeffding': the error probability {error:g} is divided equally between lower and upper limits of "
             f"the mass and upper limits of {'' if only_means else 'variance and '}mean of the {said.value} of every "
-            f"cell{lower}.",
+            f"{cell}{lower}.",
         )
     if region == "prequential":
         return (
@@ -370,11 +419,11 @@ def division_of_error(
         )
     if region != "sphere":
         return ()
-    if shift == "sensitive":
+    if shift != "general":
+        masses = "cell masses" if shift == "sensitive" else "masses of the strata of cells"
         return (
-            f"Region 'sphere': of the error probability {error:g} the part {MASS_PART * error:g} covers the cell "
-            f"masses together; the rest covers upper limits of the cells' {said.means}{lower}, in equal "
-            "parts.",
+            f"Region 'sphere': of the error probability {error:g} the part {MASS_PART * error:g} covers the {masses} "
+            f"together; the rest covers upper limits of the {cells} {said.means}{lower}, in equal parts.",
         )
     return (
         f"Region 'sphere': the error probability {error:g} covers cell masses and {said.values} together; no part is "
@@ -427,7 +476,7 @@ def check_sample(population: Population, support: str) -> None:
             )
         )
         raise InputError(message)
-    if support != "any":
+    if support != "any" and not isinstance(population.knowledge, ByStratum):
         message = (
             f"{argument('confidence')} needs {given('support', 'any')}: P may have losses that were not observed in "
             "the sample"

@@ -25,6 +25,9 @@ SLABS = 32
 #: Allowance for rounding, relative; a few hundred roundings and mild cancellation are far below it.
 ROUNDING = 1e-9
 
+#: What a mean of rows may be off, relative to the ceiling.
+MEAN_ROUNDING = 1e-12
+
 #: Up to this many rows binomial tails are evaluated exactly; beyond, the normal bound differs by less than 1 in rows.
 EXACT_ROWS = 20_000
 
@@ -265,6 +268,23 @@ def largest_means(counts: Floats, losses: Floats, error: float) -> Floats:
         affinity = np.clip(1.0 - (1.0 + ROUNDING) * missing / np.maximum(rows, 1e-300), 0.0, 1.0)
         mean = _mean_within(counts / np.maximum(rows, 1e-300)[:, None], losses, np.where(rows > 0, affinity, 0.0))
     return np.minimum(mean * (1.0 + ROUNDING), losses[-1])
+
+
+def largest_shares(seen: Floats, rows: Floats, error: float) -> Floats:
+    """Return upper bounds of the means of losses between 0 and 1, whatever their laws, of which these were seen.
+
+    By Hoeffding's first inequality a mean is exceeded by the least t with ``rows kl(seen, t) >= -log(each)`` at most
+    with the probability ``each`` of a cell; kl grows with t.
+    """
+    each = -expm1(log1p(-error) / len(seen)) * (1.0 - ROUNDING)
+    c, x = np.minimum(seen + MEAN_ROUNDING, 1.0), -log(each) * (1.0 + ROUNDING)
+    low, high = c, np.ones_like(c)
+    with np.errstate(all="ignore"):
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            enough = rows * divergence(c, middle) >= x
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.where((rows > 0) & (c < 1.0), np.minimum(high * (1.0 + 4 * ROUNDING), 1.0), 1.0)
 
 
 def exact_largest_share(hits: float, rows: float, error: float, most: float) -> float:

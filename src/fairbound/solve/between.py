@@ -12,9 +12,18 @@ from fairbound.arithmetic.rounding import UNIT
 from fairbound.data.cells import number
 from fairbound.data.population import Population
 from fairbound.errors import InputError, argument, given, listed
-from fairbound.problem.divergences import HELLINGER, TOTAL_VARIATION, Divergence, find_divergence
+from fairbound.problem.divergences import (
+    HELLINGER,
+    TOTAL_VARIATION,
+    Divergence,
+    check_order,
+    find_divergence,
+)
 from fairbound.sampling.region import read_confidence
 from fairbound.sampling.sphere import least_affinity_of_masses
+
+#: More than the logarithm of any radius: beyond it floats end.
+LOG_MOST = 700.0
 
 
 def divergence_between(
@@ -32,8 +41,9 @@ def divergence_between(
         The populations. They need the same groups and labels, by name; the order may differ. ``first`` plays the
         part of the data P, ``second`` that of Q: "kl", "chi_squared" and "trimming" are not symmetric.
     divergence
-        "hellinger", "total_variation", "kl", "chi_squared" or "trimming", as in :func:`certify`. The last three are
-        infinite if ``second`` has rows in a cell in which ``first`` has none.
+        "hellinger", "total_variation", "kl", "chi_squared", "trimming" or "cressie_read:1.5" (of that order), as in
+        :func:`certify`. From the third on, but for orders below 1, they are infinite if ``second`` has rows in a cell
+        in which ``first`` has none.
     confidence
         None compares the masses as they are. A level such as 0.95 takes the rows of both for independent draws and
         returns an upper bound of the distance between what they were drawn from, which holds with at least that
@@ -62,7 +72,7 @@ def divergence_between(
     if confidence is None:
         return distance_of(chosen, first.mass, weight / weight.sum())
     error = 1.0 - read_confidence(confidence)
-    if not chosen.escapes:
+    if chosen not in {HELLINGER, TOTAL_VARIATION}:
         message = (
             f"{given('confidence', confidence)} does not go with {given('divergence', divergence)}: a cell may be as "
             "rare as it likes where no row was drawn from it, and then no sample bounds this divergence; use "
@@ -103,6 +113,32 @@ def hellinger_radius(total_variation: float) -> float:
     radius = number("total_variation", total_variation, 0.0, 1.0, "it is a total variation distance, between 0 and 1")
     root = math.sqrt(radius)
     return root if Fraction(root) ** 2 >= Fraction(radius) else math.nextafter(root, 1.0)
+
+
+def renyi_radius(renyi: float, *, order: float) -> float:
+    """Return the radius of ``divergence="cressie_read:A"`` whose ball is that of a Rényi divergence of order A.
+
+    Both are functions of ``sum q^A p^(1-A)``: ``renyi = log(sum) / (A - 1)``, and the radius is
+    ``(sum - 1) / (A (A - 1))``. So the balls are the same ones; the radius is rounded up. Of order 1 both are the
+    Kullback-Leibler divergence.
+
+    Examples
+    --------
+    >>> from fairbound import renyi_radius
+    >>> round(renyi_radius(0.1, order=1.5), 6)
+    0.068361
+    """
+    a = check_order("order", order)
+    radius = number("renyi", renyi, 0.0, math.inf, "it is a Rényi divergence, 0 or more")
+    most = find_divergence(f"cressie_read:{a!r}").most
+    found = math.expm1(min((a - 1.0) * radius, LOG_MOST)) / (a * (a - 1.0)) * (1.0 + 16 * UNIT)
+    if a > 1.0 and found > most:
+        message = (
+            f"{given('renyi', radius, 'g')} is the radius {found:.3g} of 'cressie_read:{a:g}', and none is larger than "
+            f"{most:g}; use a smaller one, or a smaller order"
+        )
+        raise InputError(message)
+    return min(found, most)
 
 
 def matched(first: Population, second: Population) -> tuple[AnyArray, ...]:

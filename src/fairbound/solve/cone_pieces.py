@@ -7,8 +7,9 @@ The bound of :func:`fairbound.solve.conjugate_bounds.moving_bound` is convex in 
           eta_i(r^j) >= c_i - lam f'(inf),
 
 is a linear program for total variation and trimming, a second-order cone program for chi-squared, and has exponential
-cones for Kullback-Leibler. Clarabel solves it. Nothing here has to be trusted: the bound is evaluated from whatever
-multipliers come out. The program's own multipliers are the shares of a relaxed worst case in the piece: a good guess.
+cones for Kullback-Leibler and those of powers for other orders. Clarabel solves it. Nothing here has to be trusted: the
+bound is evaluated from whatever multipliers come out. The program's own multipliers are the shares of a relaxed worst
+case in the piece: a good guess.
 
 The mean over some cells, given them, is at most t if ``E_Q[l - t]`` over these cells is at most zero. With t as one
 more variable, which is taken off their losses, the same program finds the least t at which the bound is zero. How two
@@ -27,7 +28,7 @@ import numpy as np
 
 from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.data.atoms import Atoms
-from fairbound.problem.divergences import KULLBACK_LEIBLER, TRIMMING, Divergence
+from fairbound.problem.divergences import KULLBACK_LEIBLER, TRIMMING, CressieRead, Divergence
 from fairbound.solve.conditioning import Given
 from fairbound.solve.conic_program import ConicProgram, Entry, alike
 from fairbound.solve.problem import Problem
@@ -210,7 +211,9 @@ class ConePieces:
         """Add ``grown >= g(l - eta)`` and the ceilings; return the cones of all rows.
 
         Linear rows come first. Kullback-Leibler: ``lam exp((l - eta) / lam) <= grown``. Chi-squared, with another
-        variable ``above >= l - eta + 2 lam``: ``above^2 <= 4 lam grown``.
+        variable ``above >= l - eta + 2 lam``: ``above^2 <= 4 lam grown``. An order a, with ``v = lam + (a - 1)(l -
+        eta)``: ``|v| <= (a grown)^((a-1)/a) lam^(1/a)`` (v no less than that, for a > 1), or
+        ``lam <= (a grown)^(1-a) v^a`` for a < 1.
         """
         divergence = self.divergence
         cells, _, loss = self._atoms
@@ -232,6 +235,8 @@ class ConePieces:
             program.add_rows(np.zeros(count), alike(atom, grown, -1.0))
             linear = program.rows
             return lambda solver: [solver.NonnegativeConeT(linear)]
+        if isinstance(divergence, CressieRead):
+            return self._powers(program, divergence.a, (atom, grown, lam), each, (columns, corners))
         above = program.add_columns(0.0, count).reshape(grown.shape)
         program.add_rows(-each, *eta, alike(atom, lam, 2.0), alike(atom, above, -1.0))
         linear = program.rows
@@ -240,8 +245,35 @@ class ConePieces:
         program.add_rows(np.zeros(3 * count), *longest, *others)
         return lambda solver: [solver.NonnegativeConeT(linear), *[solver.SecondOrderConeT(3)] * count]
 
+    def _powers(
+        self,
+        program: ConicProgram,
+        a: float,
+        at: tuple[Integers, Integers, Integers],
+        each: Floats,
+        where: tuple[_Columns, _Corners],
+    ) -> Callable[[ModuleType], list[Any]]:
+        """Add the cones of powers; they hold (x, y, z) with ``x^p y^(1-p) >= |z|``."""
+        cells, _, _ = self._atoms
+        (atom, grown, lam), count = at, at[0].size
+        if a > 1:
+            above = program.add_columns(0.0, count).reshape(grown.shape)
+            eta = self._eta(atom, cells, *where, -(a - 1.0))
+            program.add_rows(-(a - 1.0) * each, *eta, alike(atom, lam, 1.0), alike(atom, above, -1.0))
+            right, power = np.zeros(3 * count), (a - 1.0) / a
+            curved = [alike(3 * atom + 1, lam, -1.0), alike(3 * atom + 2, above, -1.0)]
+        else:
+            right, power = np.zeros((count, 3)), 1.0 - a
+            right[:, 1] = -(1.0 - a) * each
+            right = right.reshape(-1)
+            curved = [*self._eta(3 * atom + 1, cells, *where, -(1.0 - a)), alike(3 * atom + 1, lam, -1.0)]
+            curved.append(alike(3 * atom + 2, lam, -1.0))
+        linear = program.rows
+        program.add_rows(right, alike(3 * atom, grown, -a), *curved)
+        return lambda solver: [solver.NonnegativeConeT(linear), *[solver.PowerConeT(power)] * count]
+
     def _cell_limits(self, program: ConicProgram, columns: _Columns, corners: _Corners) -> None:
-        """Keep ``eta_i(r^j) + lam >= c_i`` where Q may leave P's support; else only keep empty cells from falling.
+        """Keep ``eta_i(r^j) + lam f'(inf) >= c_i`` where Q may leave P's support; else only keep empty cells up.
 
         Of trimming this keeps the program bounded.
         """
@@ -259,7 +291,7 @@ class ConePieces:
         rows = np.arange(len(least)).reshape(-1, len(group))
         entries = self._eta(rows, (group, label), columns, corners, -1.0)
         if limited:
-            entries.append(alike(rows, lam, -1.0))
+            entries.append(alike(rows, lam, -self.divergence.slope_at_infinity if self.divergence.escapes else -1.0))
         program.add_rows(-least, *entries)
 
 

@@ -12,7 +12,7 @@ from fairbound.data.loss_summary import LossTable
 from fairbound.data.population import Population
 from fairbound.data.strata import ByStratum
 from fairbound.errors import InputError, argument, given
-from fairbound.problem.divergences import DIVERGENCES
+from fairbound.problem.divergences import DIVERGENCES, find_divergence
 from fairbound.sampling.region import read_confidence
 from fairbound.solve.between import check_population, check_rows, distance_of, matched, upper_distance
 from fairbound.wording.notebook import html_paragraph, html_table
@@ -50,6 +50,12 @@ class MeasuredShift:
         """Return the radius that was measured, for a shift that may change what was compared."""
         what = COMPARED[shift]
         found: dict[str, float | None] | None = getattr(self, what)
+        if find_divergence(divergence).order is not None:
+            message = (
+                f"{argument('rho')}: {given('divergence', divergence)} was not measured; pass the number that "
+                "divergence_between returns for it"
+            )
+            raise InputError(message)
         value = None if found is None else found[divergence]
         if value is None:
             why = (
@@ -67,8 +73,9 @@ class MeasuredShift:
         """Say where a radius came from."""
         sure = "as they are" if self.confidence is None else f"with a confidence of {self.confidence:g}"
         rows = "" if self.rows is None else f" of {self.rows[0]:,} and {self.rows[1]:,} rows"
+        words = find_divergence(divergence).words
         return (
-            f"rho is the {DIVERGENCES[divergence].words} that was measured between two samples{rows}, {sure}: of their "
+            f"rho is the {words} that was measured between two samples{rows}, {sure}: of their "
             f"{'cells and losses' if shift == 'general' else COMPARED[shift]}."
         )
 

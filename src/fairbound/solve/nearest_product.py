@@ -2,10 +2,11 @@
 
 Products ``k_s r_y`` are not a convex set, and for these divergences no closed form is known. For fixed label shares the
 best group shares are (docs/theory.md, "How close is close enough"): with ``a_s = sum_y r_y log(r_y / p_sy)`` for
-Kullback-Leibler, ``a_s = log sum_y r_y^2 / p_sy`` for chi-squared and ``a_s = max_y log(r_y / p_sy)`` for trimming they
-are proportional to ``exp(-a_s)``, cut off at the limits; for total variation each unit of a group's share goes where it
-adds least. What is left is a search over the label shares: on a grid for two labels, from many starts for more. The
-distance that is reported is that of the distribution found.
+Kullback-Leibler, ``a_s = log sum_y r_y^2 / p_sy`` for chi-squared, ``a_s = log(sum_y r_y^a p_sy^(1-a)) / (a - 1)`` for
+an order a and ``a_s = max_y log(r_y / p_sy)`` for trimming they are proportional to ``exp(-a_s)``, cut off at the
+limits; for total variation each unit of a group's share goes where it adds least. What is left is a search over the
+label shares: on a grid for two labels, from many starts for more. The distance that is reported is that of the
+distribution found.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def best_groups(divergence: Divergence, mass: Floats, r: Floats, groups: Margina
 
 def _weighed(divergence: Divergence, mass: Floats, r: Floats, low: Floats, width: float) -> Floats:
     """Return shares proportional to ``exp(-a_s)``, between ``low`` and ``low + width``."""
-    some, used = mass > 0, (r > 0)[:, None]
+    some, used = (mass > 0) | divergence.escapes, (r > 0)[:, None]
     price = divergence.price(np.where(some, mass, 1.0), r)
     price = np.where((used & ~some).any(axis=2), np.inf, price)
     price = price - np.where(np.isfinite(price), price, np.inf).min(axis=1, keepdims=True)

@@ -13,6 +13,7 @@ from fairbound.data.atoms import Atoms
 from fairbound.data.counted import UNBOUNDED
 from fairbound.data.loss_summary import LossTable, mean_atoms
 from fairbound.data.population import Population
+from fairbound.data.strata import ByStratum
 from fairbound.errors import InputError, given, listed
 from fairbound.problem.limits import Limits
 from fairbound.solve.shares import MarginalSet
@@ -142,6 +143,7 @@ def problem_of(
             raise InputError(message)
         upper, lower = population.knowledge.atoms(population.mass, population.ceiling)
         top = population.knowledge.largest
+    unseen = isinstance(population.knowledge, ByStratum) and population.knowledge.sampled
     return Problem(
-        upper, lower, np.where(empty, population.ceiling, top) if empty.any() else top, False, groups, labels
+        upper, lower, np.where(empty, population.ceiling, top) if empty.any() else top, unseen, groups, labels
     )

@@ -62,8 +62,7 @@ def _negated(population: Population, plain: Problem, shift: str, support: str) -
             lower = Atoms(plain.lower.probability, -np.where(width > 0, most, plain.lower.loss))
     if support == "any" or not isinstance(known, LossTable):
         return _with(plain, upper, lower, np.zeros(some.shape))
-    least = np.where(known.weight > 0, known.low, np.inf).min(axis=2)
-    return _with(plain, upper, lower, np.where(some, -least, 0.0))
+    return _with(plain, upper, lower, np.where(some, -known.smallest, 0.0))
 
 
 def _with(plain: Problem, upper: Atoms, lower: Atoms, ceiling: Floats) -> Problem:

@@ -135,7 +135,7 @@ class Solver:
     def compared(self) -> Compared:
         """The objective in numbers."""
         known = self.question.population if self.surrogate is None else self.surrogate.population
-        if self.question.divergence.jumps:
+        if self.question.divergence.only_means:
             known = without_variance(known)
         objective = self.question.objective or Objective(0)
         rates = allowed_rates(self.problem, self.question.condition)
@@ -189,7 +189,7 @@ def pose(question: Question) -> Solver:
             else oriented_surrogate(question.region, population, objective, question.confidence, question.shift)
         )
     known = population if surrogate is None else surrogate.population
-    if divergence.jumps:
+    if divergence.only_means:
         known = without_variance(known)
     limits = question.group_skew, question.label_skew, question.group_limits, question.label_limits
     problem = problem_of(known, question.shift, question.support, question.empty_cells, *limits)

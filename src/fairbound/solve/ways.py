@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.problem.divergences import TOTAL_VARIATION, Divergence
+from fairbound.problem.divergences import Divergence
 from fairbound.solve.conditioning import Given
 from fairbound.solve.cone_pieces import FEW_ATOMS, MOST_ATOMS, ConeMultipliers, ConePieces
 from fairbound.solve.conjugate_bounds import moving_bound
@@ -142,10 +142,10 @@ class Way:
             return Proved(np.inf, best.w, best.centre, best.omega, lam, *shares)
         times, taken = (np.ones(()), np.zeros(())) if given is None else (given.times(vertices), given.taken(vertices))
         shifts = SHIFTS * max(scale, lam, float(np.abs(best.w).max()))
-        if self.divergence is TOTAL_VARIATION:
+        if self.divergence.escapes:
             tilt = (vertices - best.centre) @ best.w.T
-            eta = best.w - tilt[..., None] + mean * taken
-            shifts = max(0.0, float((times * self.problem.ceiling - lam - eta).max())) + shifts[:4]
+            reached = best.w - tilt[..., None] + mean * taken + self.divergence.slope_at_infinity * lam
+            shifts = max(0.0, float((times * self.problem.ceiling - reached).max())) + shifts[:4]
         elif lam > 1e-4 * scale:
             shifts = shifts[:1]
         raises = np.zeros(1) if given is None else RAISES * scale

@@ -5,7 +5,8 @@ For fixed cell masses ``m`` the question is convex and small (docs/theory.md, "W
     max  sum l q    s.t.   sum over a cell of q = m_i,   D_f(Q || P) <= rho,
 
 and one number, the steepness ``s``, tells all: Kullback-Leibler tilts the losses of a cell by ``exp(s l)``,
-chi-squared by ``max(0, s l - nu_i)``; total variation moves the smallest losses to the largest, one after the other.
+chi-squared by ``max(0, s l - nu_i)``, and order a by ``(1 + (a - 1)(s l - nu_i))^(1/(a-1))``; total variation moves the
+smallest losses to the largest, one after the other.
 Trimming needs none: each cell keeps its largest losses.
 Nothing here has to be trusted: the distribution is measured afterwards with rounding against it.
 """
@@ -18,11 +19,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.problem.divergences import CHI_SQUARED, KULLBACK_LEIBLER, TOTAL_VARIATION, TRIMMING, Divergence
+from fairbound.problem.divergences import (
+    CHI_SQUARED,
+    KULLBACK_LEIBLER,
+    TOTAL_VARIATION,
+    TRIMMING,
+    CressieRead,
+    Divergence,
+)
 from fairbound.solve.problem import Problem
 
 #: How often the interval of the steepness is halved.
 HALVINGS = 60
+
+#: Steps of Newton's method for levels.
+NEWTON = 60
 
 #: The steepest tilt, in units of one over the largest loss: beyond it all of a cell's mass is at its largest loss.
 STEEPEST = 1e9
@@ -108,7 +119,7 @@ def single_multipliers(divergence: Divergence, ground: Ground, rho: float) -> tu
         held = found.atoms.reshape(-1) > 0
         return np.array([whole.loss.reshape(-1)[held].min()]), np.array([scale])
     flattest = np.geomspace(1e2, 1e7, 11) * scale
-    unit = 1.0 if divergence is KULLBACK_LEIBLER else 0.5
+    unit = 0.5 if divergence is CHI_SQUARED else 1.0
     lam = np.array([max(unit / max(steepness, unit / flattest[-1]), least)])
     lam = np.concatenate([lam, flattest[flattest < lam]])
     some = whole.probability > 0
@@ -118,7 +129,7 @@ def single_multipliers(divergence: Divergence, ground: Ground, rho: float) -> tu
         eta = 0.5 * (low + high)
         heavy = divergence.ratio(loss - eta[:, None], lam[:, None]) @ probability > 1.0
         low, high = np.where(heavy, eta, low), np.where(heavy, high, eta)
-    return high, lam
+    return np.maximum(high, top - divergence.slope_at_infinity * lam) if divergence.escapes else high, lam
 
 
 def worst_inside(divergence: Divergence, ground: Ground, mass: Floats, rho: float) -> Inside:
@@ -127,29 +138,31 @@ def worst_inside(divergence: Divergence, ground: Ground, mass: Floats, rho: floa
         return _moved(ground, mass, rho)
     if divergence is TRIMMING:
         return _filled(ground, mass, rho)
+    if isinstance(divergence, CressieRead):
+        return _steepest(divergence, ground, rho, _powered(divergence.a, ground, mass))
+    plain = keep_inside(ground, mass)[1]
     tilt = {KULLBACK_LEIBLER: _tilted, CHI_SQUARED: _cut_off}[divergence](ground, mass)
-    return _steepest(divergence, ground, mass, rho, tilt)
+    return _steepest(divergence, ground, rho, lambda steepness: (tilt(steepness), plain))
 
 
 def _steepest(
-    divergence: Divergence, ground: Ground, mass: Floats, rho: float, tilt: Callable[[float], Floats]
+    divergence: Divergence, ground: Ground, rho: float, tilt: Callable[[float], tuple[Floats, Floats]]
 ) -> Inside:
     """Find the steepest tilt inside the ball: the divergence grows with it."""
-    unseen = keep_inside(ground, mass)[1]
 
     def fits(steepness: float) -> bool:
-        return bool(measure(divergence, ground, tilt(steepness), unseen) <= rho)
+        return bool(measure(divergence, ground, *tilt(steepness)) <= rho)
 
     unit = 1.0 / (float(np.max(np.abs(ground.loss))) or 1.0)
     low, high = 1e-12 * unit, STEEPEST * unit
     if fits(high):
-        return Inside(tilt(high), unseen, np.inf)
+        return Inside(*tilt(high), np.inf)
     if not fits(low):
-        return Inside(tilt(0.0), unseen, 0.0)
+        return Inside(*tilt(0.0), 0.0)
     for _ in range(HALVINGS):
         middle = float(np.sqrt(low * high))
         low, high = (middle, high) if fits(middle) else (low, middle)
-    return Inside(tilt(low), unseen, low)
+    return Inside(*tilt(low), low)
 
 
 def _tilted(ground: Ground, mass: Floats) -> Callable[[float], Floats]:
@@ -183,6 +196,49 @@ def _cut_off(ground: Ground, mass: Floats) -> Callable[[float], Floats]:
         raw = ground.probability * np.maximum(0.0, steepness * depth - level)
         total = raw.sum(axis=2)
         return raw * (mass / np.where(total > 0, total, 1.0))[..., None]
+
+    return tilt
+
+
+def _powered(a: float, ground: Ground, mass: Floats) -> Callable[[float], tuple[Floats, Floats]]:
+    """Order a: ``q = p u^(1/(a-1))``, ``u = level + (a - 1) s (l - top)`` or 0; levels from the cells' masses.
+
+    The masses to the power a - 1 are nearly linear in the levels, so Newton's method needs few steps; it is kept in an
+    interval all the same. If a < 1 mass may leave P for the ceiling where u is 0.
+    """
+    power, used = 1.0 / (a - 1.0), ground.probability > 0
+    cell = ground.probability.sum(axis=2)
+    some = (cell > 0) & (mass > 0)
+    depth = np.where(used, ground.loss - ground.top[..., None], 0.0)
+    wanted = np.where(some, mass, 1.0) / np.where(some, cell, 1.0)
+    share = ground.probability / np.where(some, cell, 1.0)[..., None]
+    flat, deepest = wanted ** (a - 1.0), depth.min(axis=2)  # the levels if all losses were the largest one
+
+    def ratios(level: Floats, slope: float) -> Floats:
+        u = np.maximum(level[..., None] + slope * depth, 1e-300 if a < 1 else 0.0)
+        return np.asarray(np.where(used, u, 1.0) ** power)
+
+    def tilt(steepness: float) -> tuple[Floats, Floats]:
+        slope = (a - 1.0) * steepness
+        other = np.maximum(flat - slope * deepest, 0.0)
+        low, high = np.minimum(flat, other), np.maximum(flat, other)
+        level = high
+        with np.errstate(all="ignore"):
+            for _ in range(NEWTON):
+                ratio = ratios(level, slope)
+                held = (share * ratio).sum(axis=2)
+                above = (held > wanted) == (a > 1)  # the level, not the mass
+                low, high = np.where(above, low, level), np.where(above, level, high)
+                pace = (share * np.where(used & (ratio > 0), ratio ** (2.0 - a), 0.0)).sum(axis=2)
+                near = level - (held - flat * held ** (2.0 - a)) / pace
+                if (np.abs(near - level) <= 1e-15 * level).all():
+                    break
+                level = np.where((near > low) & (near < high), near, 0.5 * (low + high))
+            part = np.where(used, ground.probability * ratios(level, slope), 0.0)
+            leaves = ground.unseen & ((share * ratios(np.zeros_like(level), slope)).sum(axis=2) < wanted)
+        total = part.sum(axis=2)
+        stray = np.where(some, np.where(leaves, np.maximum(mass - total, 0.0), 0.0), mass)
+        return part * ((mass - stray) / np.where(total > 0, total, 1.0))[..., None], stray
 
     return tilt
 

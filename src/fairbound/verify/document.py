@@ -17,10 +17,14 @@ VERSION: Literal["2.0.0"] = "2.0.0"
 
 LARGEST_RADIUS = 1e9
 
+#: Powers beyond these are steeper than anybody asks for.
+LEAST_ORDER, LARGEST_ORDER = 0.1, 10.0
+
 Number = Annotated[float, Within(-LARGEST_NUMBER, LARGEST_NUMBER)]
 Amount = Annotated[float, Within(0, LARGEST_NUMBER)]
 Share = Annotated[float, Within(0, 1)]
 Radius = Annotated[float, Within(0, LARGEST_RADIUS)]
+Order = Annotated[float, Within(LEAST_ORDER, LARGEST_ORDER)]
 Count = Annotated[int, Within(0, 2**53)]
 Seed = Annotated[int, Within(0, 2**64)]
 Text = Annotated[str, Within(0, 10_000)]
@@ -50,7 +54,7 @@ OfOthers = Annotated[list[Number], Shape("o")]
 OfGroupRows = Annotated[list[Number], Shape("g")]
 OfLabelRows = Annotated[list[Number], Shape("l")]
 
-Divergence = Literal["hellinger", "total_variation", "kl", "chi_squared", "trimming"]
+Divergence = Literal["hellinger", "total_variation", "kl", "chi_squared", "trimming", "cressie_read"]
 
 
 @dataclass(frozen=True)
@@ -126,8 +130,17 @@ class File:
 class Column:
     """A column, and what it was read as."""
 
-    role: Literal["group", "label", "prediction", "probability", "losses", "weight"]
+    role: Literal["group", "label", "prediction", "probability", "losses", "weight", "stratum"]
     name: Text
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where a column of strata was cut, or into how many quantiles."""
+
+    name: Text
+    at: list[Number] | None
+    quantiles: Count | None
 
 
 @dataclass(frozen=True)
@@ -153,6 +166,7 @@ class Provenance:
     date: Text | None
     files: list[File]
     columns: list[Column]
+    cuts: list[Cut]
     meanings: list[Meaning]
     model: Versioned | None
     data: Versioned | None
@@ -342,6 +356,7 @@ class Question:
     support: Literal["any", "observed"]
     empty_cells: Literal["refuse", "ceiling"]
     divergence: Divergence
+    order: Order | None
     fair: bool
     base_rate_tolerance: Share | None
     group_limits: Limits

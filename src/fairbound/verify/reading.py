@@ -12,7 +12,7 @@ from itertools import pairwise, product
 from typing import Any
 
 from fairbound.verify.beside.looks import taken_for
-from fairbound.verify.divergences import DIVERGENCES
+from fairbound.verify.divergences import FAMILIES, divergence_of
 from fairbound.verify.document import (
     Answer,
     Claim,
@@ -62,7 +62,7 @@ def read_document(document: str | bytes | dict[str, Any]) -> Document:
                 lengths[letter] = len(limits.most)
                 name = "group_limits" if side == "s" else "label_limits"
                 check_shapes(limits, {"m": lengths[letter], "n": lengths[side]}, name)
-            _check_statements(question, found.population.measures[question.measure].ceiling, lengths)
+            _check_statements(question, found.population.measures[question.measure], lengths)
             _check_points(question, lengths)
     asked = [gate.question for gate in found.gates]
     for number, question_number in enumerate(asked):
@@ -145,14 +145,16 @@ def _check_knowledge(weight: list[list[float]], known: Knowledge, top: float | N
         _check(possible, f"knowledge.variance[{s}][{y}]", "is impossible for its mean")
 
 
-def _check_strata(weight: list[list[float]], known: Strata, top: float | None, lengths: Lengths) -> None:
-    """Check weights and means of strata; what has no weight has no mean."""
+def _check_strata(
+    weight: list[list[float]], known: Strata, top: float | None, lengths: Lengths, *, sampled: bool = False
+) -> None:
+    """Check weights and means of strata; what has no weight has no mean, but of a sample a limit of it."""
     distinct = bool(known.names) and len(set(map(canonical, known.names))) == len(known.names)
     _check(distinct, "knowledge.names", "must have an entry or more, and none twice")
     for s, y in product(range(lengths["s"]), range(lengths["c"])):
         at, cell = f"knowledge.cells[{s}][{y}]", known.cells[s][y]
         _check(len(cell) == len(known.names), at, f"must have {len(known.names)} entries, not {len(cell)}")
-        possible = all(mean == 0 if w == 0 else top is None or mean <= top for w, mean in cell)
+        possible = all(mean == 0 if w == 0 and not sampled else top is None or mean <= top for w, mean in cell)
         _check(possible, at, "has a mean above the ceiling, or one of nothing")
         close = abs(math.fsum(w for w, _ in cell) - weight[s][y]) <= 1e-9 * weight[s][y]
         _check(close, at, "has strata that do not add up to the weight of the cell")
@@ -166,18 +168,17 @@ def _check_question(question: Question) -> None:
     _check(free, "label_limits", "must be empty where base rates may differ")
     within = question.shift != "stratified" or question.support == "observed"
     _check(within, "support", "must be observed where only strata move")
+    known = (question.order is not None) == (question.divergence in FAMILIES) and question.order != 1
+    _check(known, "order", "must be given of cressie_read alone, and not be 1")
     sampled = question.confidence is not None
     _check(
         not sampled or question.divergence == "hellinger",
         "divergence",
         "must be hellinger in finite-sample certificates",
     )
-    _check(
-        not sampled or question.shift != "stratified", "shift", "must not be stratified in finite-sample certificates"
-    )
 
 
-def _check_statements(question: Question, top: float | None, lengths: Lengths) -> None:
+def _check_statements(question: Question, measure: Measure, lengths: Lengths) -> None:
     statements, plain = question.statements, question.metric.name == "loss"
     _check(bool(statements), "statements", "must have one entry or more")
     _check(not plain or len(statements) == 1, "statements", "must be one for the metric loss")
@@ -194,24 +195,32 @@ def _check_statements(question: Question, top: float | None, lengths: Lengths) -
             _check_confidences(statement.confidence)
             if sampling is not None:
                 with _inside("sampling"):
-                    _check_sampling(sampling, statements[0].sampling, top, lengths)
+                    _check_sampling(sampling, statements[0].sampling, measure, question.shift, lengths)
 
 
-def _check_sampling(sampling: Sampling, first: Sampling | None, top: float | None, lengths: Lengths) -> None:
+def _check_sampling(sampling: Sampling, first: Sampling | None, measure: Measure, shift: str, lengths: Lengths) -> None:
     """Check what takes P's place, and the counts that it was made from."""
-    losses, counts = sampling.losses, sampling.counts
+    losses, counts, top = sampling.losses, sampling.counts, measure.ceiling
+    stratified = shift == "stratified"
     _check((top or 0) > 0, "", "needs a positive ceiling of the losses")
     _check((losses is None) == (counts is None), "counts", "must be given with losses, or not at all")
     check_shapes(sampling, {**lengths, "n": len(losses or [])})
     _check(any(map(any, sampling.weight)), "weight", "must be positive somewhere")
-    _check(not isinstance(sampling.knowledge, Strata), "knowledge", "must not be of strata")
-    _check_knowledge(sampling.weight, sampling.knowledge, top, lengths)
+    fits = isinstance(sampling.knowledge, Strata) is stratified
+    _check(fits, "knowledge", "must be of strata where only they move, and only there")
+    if isinstance(sampling.knowledge, Strata):
+        known = measure.knowledge
+        same = isinstance(known, Strata) and canonical(known.names) == canonical(sampling.knowledge.names)
+        _check(same, "knowledge.names", "must be those of the population")
+        _check_strata(sampling.weight, sampling.knowledge, top, lengths, sampled=True)
+    else:
+        _check_knowledge(sampling.weight, sampling.knowledge, top, lengths)
     if losses is not None:
         rising = len(losses) >= 2 and losses[0] == 0 and losses[-1] == top and all(a < b for a, b in pairwise(losses))
         _check(rising, "losses", "must increase from 0 to the ceiling")
     for key in ("losses", "counts", "seed"):  # what nobody looks at, nobody may read
-        unused = sampling.region == "hoeffding" and getattr(sampling, key) is not None
-        _check(not unused, key, "must be null for the region hoeffding, which knows no rounding")
+        unused = (stratified or sampling.region == "hoeffding") and getattr(sampling, key) is not None
+        _check(not unused, key, "must be null for strata and for the region hoeffding, which know no rounding")
     for key in ("region", "losses", "seed"):
         same = getattr(sampling, key) == getattr(first, key)
         _check(same, key, "must be the same for all statements: they rest on one sample")
@@ -219,7 +228,7 @@ def _check_sampling(sampling: Sampling, first: Sampling | None, top: float | Non
 
 def _check_points(question: Question, lengths: Lengths) -> None:
     points, statements, distance = question.points, question.statements, question.distance or 0.0
-    most = DIVERGENCES[question.divergence].most
+    most = divergence_of(question).most
     _check(distance <= most, "distance", "is larger than the divergence can be")
     certified = [point.rho for point in points if point.claim is not None]
     _check(bool(certified), "points", "must have a certified radius: otherwise there is nothing to check")

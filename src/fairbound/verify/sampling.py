@@ -14,11 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
+from typing import TypeVar
 
 from flint import arb
 
 from fairbound.verify.balls import ZERO, RefusedError, float_above, require
 from fairbound.verify.document import (
+    Knowledge,
     Losses,
     Mean,
     MeanVariance,
@@ -27,10 +29,18 @@ from fairbound.verify.document import (
     Question,
     Sampling,
     Statement,
+    Strata,
 )
 from fairbound.verify.names import TWO_VALUED
 from fairbound.verify.prequential import Counts, rejects
-from fairbound.verify.sphere import affinity_of_classes, affinity_of_masses, budget, error_of_each, is_upper_limit
+from fairbound.verify.sphere import (
+    affinity_of_classes,
+    affinity_of_masses,
+    budget,
+    divergence,
+    error_of_each,
+    is_upper_limit,
+)
 from fairbound.verify.statement import LEEWAY
 
 #: Many-valued losses count at the edges of fixed bins: at most so many in a cell and about so many in all.
@@ -55,6 +65,11 @@ RAISED, LOWERED = 1.0 + 8.0 * STEP, 1.0 - 8.0 * STEP
 
 #: The part of the error probability for the masses under sensitive shifting, and all of it.
 MASS_PART, WHOLE = 1, 8
+
+#: By how much the mean of losses that are 0 or 1, times the rows, may miss a whole number.
+NEAR_WHOLE = Fraction(1, 10**6)
+
+Entry = TypeVar("Entry")
 
 #: Some cells: numbers of group and label.
 Cells = frozenset[tuple[int, int]]
@@ -88,7 +103,10 @@ def least_affinity(affinity: arb, rho: float) -> arb:
 
 @dataclass(frozen=True)
 class _Sample:
-    """What a region is checked against: the rows, what is said of them, and the cells whose losses are subtracted."""
+    """What a region is checked against: the rows, what is said of them, and the cells whose losses are subtracted.
+
+    Where only strata move, they are the cells: ``by_stratum``.
+    """
 
     population: Measured
     bins: Losses
@@ -96,6 +114,7 @@ class _Sample:
     sensitive: bool
     error: arb
     subtracted: Cells
+    by_stratum: bool = False
 
 
 def checked_surrogate(population: Measured, question: Question, statement: Statement) -> CheckedSurrogate | None:
@@ -111,7 +130,8 @@ def checked_surrogate(population: Measured, question: Question, statement: State
     require(same, "the cells of the surrogate do not have the population's numbers of rows")
     subtracted = _subtracted(population, statement.objective)
     sensitive = question.shift == "sensitive"
-    proved = affinity_of(_Sample(population, bins, sampling, sensitive, 1 - arb(confidence), subtracted))
+    sample = _Sample(population, bins, sampling, sensitive, 1 - arb(confidence), subtracted)
+    proved = affinity_of(_of_strata(sample) if question.shift == "stratified" else sample)
     affinity, said = arb(sampling.affinity), f"{float(proved.mid())!r}, not the {sampling.affinity!r} claimed"
     near = affinity == 0 or affinity <= proved
     require(near, f"the confidence region proves only an affinity of {said}")
@@ -145,11 +165,12 @@ def _subtracted(population: Measured, objective: Objective | None) -> Cells:
 
 def _checked_rows(population: Measured, question: Question) -> Losses:
     """Refuse what is not a sample of independent rows with bounded losses."""
-    known = population.knowledge
+    stratified = question.shift == "stratified"
+    known = _as_losses(population.knowledge) if stratified else population.knowledge
     require(not population.weighted, "a confidence needs rows without weights")
     if population.rows is None or not isinstance(known, Losses):
         raise RefusedError("a confidence needs the rows themselves, not moments")
-    bounded = question.support == "any" and question.empty_cells == "ceiling"
+    bounded = (stratified or question.support == "any") and question.empty_cells == "ceiling"
     require(bounded, "a confidence needs support 'any', and the ceiling for empty cells")
     for row, cells in zip(population.weight, known.cells, strict=True):
         for weight, bins in zip(row, cells, strict=True):
@@ -159,6 +180,35 @@ def _checked_rows(population: Measured, question: Question) -> Losses:
     rows = sum(map(sum, population.weight))
     require(rows == population.rows, "the numbers of rows of the cells do not add up to the number of rows")
     return known
+
+
+def _as_losses(known: Knowledge) -> Knowledge:
+    """Return strata as losses: all rows of a stratum of a cell have its mean."""
+    if not isinstance(known, Strata):
+        return known
+    return Losses("losses", [[[[v, v, w, 0.0] for w, v in cell if w] for cell in row] for row in known.cells], 1.0)
+
+
+def _of_strata(sample: _Sample) -> _Sample:
+    """Return a sample whose cells are the strata of the cells: what is inside of them is like P."""
+    known, limits = sample.population.knowledge, sample.sampling.knowledge
+    if not isinstance(known, Strata) or not isinstance(limits, Strata):
+        raise RefusedError("where only strata move, strata are what is known of the rows")
+    same = all(
+        w == v
+        for rows, others in zip(known.cells, limits.cells, strict=True)
+        for cell, other in zip(rows, others, strict=True)
+        for (w, _), (v, _) in zip(cell, other, strict=True)
+    )
+    require(same, "the strata of the surrogate do not have the population's numbers of rows")
+    flat = [[place for cell in row for place in cell] for row in known.cells]
+    means = Mean("mean", [[mean for cell in row for _, mean in cell] for row in limits.cells])
+    bins = Losses("losses", [[[[v, v, w, 0.0]] if w else [] for w, v in row] for row in flat], 1.0)
+    size = len(known.names)
+    subtracted = frozenset((s, y * size + h) for s, y in sample.subtracted for h in range(size))
+    population = replace(sample.population, weight=[[w for w, _ in row] for row in flat])
+    sampling = replace(sample.sampling, knowledge=means)
+    return _Sample(population, bins, sampling, True, sample.error, subtracted, by_stratum=True)
 
 
 def _counted(sample: _Sample) -> Counts:
@@ -187,6 +237,8 @@ def _prequential(sample: _Sample) -> arb:
 
 def _sphere(sample: _Sample) -> arb:
     """Return the affinity that the tree and its angles prove; refuse other counts, and means that may be exceeded."""
+    if sample.by_stratum:
+        return _sphere_of_strata(sample)
     sampling, subtracted, counts = sample.sampling, sample.subtracted, _counted(sample)
     losses = sampling.losses or []
     by_cell = [
@@ -196,6 +248,46 @@ def _sphere(sample: _Sample) -> arb:
         return _with_means(sample, by_cell, losses)
     _check_counted(counts, sampling)
     return affinity_of_classes(by_cell, sample.error)
+
+
+def _sphere_of_strata(sample: _Sample) -> arb:
+    """Return the affinity of the masses of strata; refuse means that may be exceeded: losses are not rounded here."""
+    top, two = sample.population.ceiling or 0.0, sample.population.loss in TWO_VALUED
+    cells = [(place, _mean_of(bins)) for place, bins in _cells(sample.bins.cells)]
+    if two:
+        counts = []
+        for place, (rows, mean) in cells:
+            hits = round(rows * mean / top)
+            exact = abs(Fraction(rows) * Fraction(mean) - hits * Fraction(top)) <= NEAR_WHOLE * Fraction(top)
+            require(exact, f"the mean of a stratum of cell {place} is not that of a loss of 0 or {top!r}")
+            counts.append([hits, rows - hits] if place in sample.subtracted else [rows - hits, hits])
+        return _with_means(sample, counts, [0.0, top])
+    for_masses, each = _divided(sample.error, len(cells))
+    for (place, (rows, mean)), (_, limit) in zip(cells, _cells(_means_of(sample)), strict=True):
+        falls = place in sample.subtracted
+        seen, most = (arb(top) - v if falls else arb(v) for v in (mean, limit))
+        seen, most = (seen / top + arb(EDGE_ROUNDING)).min(arb(1)), most / top
+        within = rows > 0 and most > seen and rows * divergence(seen, most) >= -each.log()
+        _require_limit(bool(most >= 1 or within), "mean loss of", place, limit, falls=falls)
+    return affinity_of_masses([rows for _, (rows, _) in cells], for_masses)
+
+
+def _mean_of(bins: list[list[float]]) -> tuple[int, float]:
+    """Return rows and mean of a stratum, which is one bin or none."""
+    return (int(bins[0][2]), bins[0][0]) if bins else (0, 0.0)
+
+
+def _divided(error: arb, cells: int) -> tuple[arb, arb]:
+    """Return the error probability of all masses, and that of the mean of each cell."""
+    for_masses = error * MASS_PART / WHOLE
+    return for_masses, error_of_each((error - for_masses) / (1 - for_masses), cells)
+
+
+def _means_of(sample: _Sample) -> list[list[float]]:
+    known = sample.sampling.knowledge
+    if not isinstance(known, Mean):
+        raise RefusedError("under sensitive shifting the surrogate is made of means")
+    return known.mean
 
 
 def _check_counted(counts: Counts, sampling: Sampling) -> None:
@@ -288,21 +380,18 @@ def _with_means(sample: _Sample, counts: list[list[int]], losses: list[float]) -
 
     The limits are upper ones; where losses are subtracted, upper ones of the mirrored losses, as the counts are.
     """
-    known, top = sample.sampling.knowledge, Fraction(losses[-1])
-    if not isinstance(known, Mean):
-        raise RefusedError("under sensitive shifting the surrogate is made of means")
-    for_masses = sample.error * MASS_PART / WHOLE
-    each = error_of_each((sample.error - for_masses) / (1 - for_masses), len(counts))
+    means, top = _means_of(sample), Fraction(losses[-1])
+    for_masses, each = _divided(sample.error, len(counts))
     x = budget(each, 0, len(losses) - 1)
     mirrored = [float_above(top - Fraction(loss)) for loss in reversed(losses)]
-    for (place, mean), cell in zip(_cells(known.mean), counts, strict=True):
+    for (place, mean), cell in zip(_cells(means), counts, strict=True):
         falls = place in sample.subtracted
         upper, values = (-float_above(Fraction(mean) - top), mirrored) if falls else (mean, losses)
         _require_limit(is_upper_limit(upper, cell, values, each, x), "mean loss of", place, mean, falls=falls)
     return affinity_of_masses([sum(cell) for cell in counts], for_masses)
 
 
-def _cells(table: list[list[float]]) -> list[tuple[tuple[int, int], float]]:
+def _cells(table: list[list[Entry]]) -> list[tuple[tuple[int, int], Entry]]:
     """List the entries of a table with their places."""
     return [((s, y), value) for s, row in enumerate(table) for y, value in enumerate(row)]
 

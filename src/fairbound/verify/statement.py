@@ -12,7 +12,7 @@ from itertools import product
 from flint import arb, fmpq
 
 from fairbound.verify.balls import ONE, ZERO, balls, exact, largest, require, total
-from fairbound.verify.divergences import DIVERGENCES
+from fairbound.verify.divergences import divergence_of
 from fairbound.verify.document import Losses, Mean, Measured, Objective, Question, Strata
 from fairbound.verify.shares import Side
 
@@ -59,9 +59,11 @@ class Statement:
         self.question, self.objective = question, objective
         self.groups = Side(len(population.groups), question.group_limits, LEEWAY)
         self.labels = Side(len(population.labels), question.label_limits, LEEWAY)
-        self.divergence = DIVERGENCES[question.divergence]
+        self.divergence = divergence_of(question)
         #: Whether Q may have losses that P does not have.
+        sampled = affinity is not None
         self.unseen = question.shift == "general" and question.support == "any"
+        self.unseen |= sampled and question.shift == "stratified"
         #: Whether it speaks of every two groups.
         self.every = objective is not None and objective.plus is None and objective.minus is None
         #: Whether the claim is a factor: that a difference with it is not positive.
@@ -88,7 +90,8 @@ class Statement:
         places = list(product(range(self.groups.size), every))
 
         def cells(role: int) -> dict[Place, Cell]:
-            return {at: _cell(population, question, at, whole, self.sign(*at, role=role), factor) for at in places}
+            signs = {at: self.sign(*at, role=role) for at in places}
+            return {at: _cell(population, question, at, whole, sign, factor, sampled) for at, sign in signs.items()}
 
         #: The cells; of every two groups by what becomes of the group: it does not count, is added, is subtracted.
         self.roles = [cells(role) for role in ((0, 1, -1) if self.every else (0,))]
@@ -145,10 +148,12 @@ def radius(question: Question, rho: float, affinity: arb | None) -> arb:
     if question.divergence == "hellinger":
         least = 1 - arb(rho) ** 2 if affinity is None else affinity
         return 1 - (least - arb(LEEWAY)).max(ZERO)
-    return ZERO if DIVERGENCES[question.divergence].bounded else arb(rho) + arb(LEEWAY) * (1 + arb(rho))
+    return ZERO if divergence_of(question).bounded else arb(rho) + arb(LEEWAY) * (1 + arb(rho))
 
 
-def _cell(population: Measured, question: Question, place: Place, whole: arb, sign: int, factor: float) -> Cell:
+def _cell(
+    population: Measured, question: Question, place: Place, whole: arb, sign: int, factor: float, sampled: bool
+) -> Cell:
     """Return the values of a cell: its losses, ``factor`` times, or with a minus, or none."""
     top, mass = population.ceiling, arb(population.weight[place[0]][place[1]]) / whole
     anything = question.shift == "general" and question.support == "any"
@@ -160,7 +165,7 @@ def _cell(population: Measured, question: Question, place: Place, whole: arb, si
     if anything or empty:
         least, most = ZERO, arb(top or 0)
     else:
-        losses = [loss for _, loss in upper]
+        losses = [loss for _, loss in (lower if sampled else upper)]  # strata may lack rows by chance
         least, most = -largest(-loss for loss in losses), largest(losses)
     scale, end = (arb(factor), most) if sign > 0 else (arb(sign), least)
     lower = [(mass * share, scale * loss) for share, loss in lower]
@@ -196,7 +201,7 @@ def _law(population: Measured, question: Question, place: Place, *, falling: boo
         edges = [(low, high, weight / inside, part) for low, high, weight, part in bins if not weight.is_zero()]
         return [end for low, high, w, t in edges for end in ((w * (1 - t), low), (w * t, high))], lower
     require(question.support == "any", "observed support needs the losses themselves")
-    if isinstance(known, Mean) or DIVERGENCES[question.divergence].jumps:  # which knows no worst law of a variance
+    if isinstance(known, Mean) or divergence_of(question).only_means:  # which knows no worst law of a variance
         law = [((top - mean) / top, ZERO), (mean / top, top)]
         return law, law
     variance, room = arb(known.variance[s][y]), mean if falling else top - mean

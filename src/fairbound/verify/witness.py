@@ -44,9 +44,10 @@ def witness_value(statement: Statement, witness: Witness, attained: float) -> fl
             subtracted -= counted[place] * value
         else:
             added += counted[place] * value
-    near = statement.divergence.slope is not None or stray.is_zero()
+    slope = statement.divergence.slope
+    near = slope is not None or stray.is_zero()
     require(near, "the witness is outside every ball: it has mass where P has none")
-    excess = distance + stray * (statement.divergence.slope or 0) - statement.room
+    excess = distance + stray * (ZERO if slope is None else slope) - statement.room
     beyond_by = float(excess.upper())
     require(excess <= 0, f"the witness is outside the ball: its distance exceeds the radius by {beyond_by:.3g}")
     return _compared(statement, added, subtracted, attained)

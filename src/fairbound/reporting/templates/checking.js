@@ -18,18 +18,38 @@
   };
 
   const results = find("#check-results"), attached = find("#certificate");
-  let running = null;
+
+  // The worker is started when the reader comes near, waits for work, and is kept for the next document.
+  let program = null, waiting = null, running = null, latest = null;
+  const worker = () => {
+    program ??= unpack("#checker").then((code) => URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
+    waiting ??= program.then((address) => new Worker(address));
+    return waiting;
+  };
+  const near = new IntersectionObserver((seen) => {
+    if (!seen.some((one) => one.isIntersecting)) return;
+    near.disconnect();
+    worker().catch(() => { program = waiting = null; }); // the check itself will say so
+  }, { rootMargin: "100%" });
+  near.observe(find("#here"));
 
   const run = (bytes, patient, progress) => new Promise((resolve, reject) => {
-    unpack("#checker").then((code) => {
-      const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" })), worker = new Worker(address);
-      const end = (settle) => (value) => { worker.terminate(); URL.revokeObjectURL(address); running = null; settle(value); };
-      const done = end(resolve), failed = end(reject);
-      running = () => failed(new Error("it was stopped"));
-      worker.onerror = (event) => failed(new Error(event.message || "the checker did not start"));
-      worker.onmessage = ({ data }) => { if (data.result) done(data.result); else progress(data); };
-      worker.postMessage({ bytes, patient });
-    }).catch(reject);
+    const mine = worker();
+    const stop = (why) => {
+      mine.then((one) => one.terminate(), () => {});
+      running = waiting = null;
+      reject(new Error(why));
+    };
+    running = () => stop("it was stopped");
+    mine.then((one) => {
+      one.onerror = (event) => stop(event.message || "the checker did not start");
+      one.onmessage = ({ data }) => {
+        if (!data.result) { progress(data); return; }
+        running = null;
+        resolve(data.result);
+      };
+      one.postMessage({ bytes, patient });
+    }, (error) => stop(error.message));
   });
 
   // Every number that the page shows of a radius has to be one that the certificate claims.
@@ -91,7 +111,9 @@
   const check = async (bytes, whose, own, patient = false) => {
     if (running) running();
     const part = make("div", undefined, { class: "checked", role: "status" });
-    results.replaceChildren(part);
+    const place = () => { if (latest === part) results.replaceChildren(part); };
+    latest = part;
+    const soon = setTimeout(place, 100); // most checks have ended by then
     const said = make("p", "Checking ..."), bar = make("progress"), stop = make("button", "Stop", { type: "button" });
     part.append(said, bar, stop);
     stop.addEventListener("click", () => running && running());
@@ -115,6 +137,9 @@
       }
     } catch (error) {
       part.replaceChildren(make("p", `The check could not be run in this browser: ${error.message}. Use fairbound verify, or Node.`));
+    } finally {
+      clearTimeout(soon);
+      place();
     }
   };
 

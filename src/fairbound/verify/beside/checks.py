@@ -69,6 +69,15 @@ def _sampled(population: Measured, question: Question, statement: Statement) -> 
         return
     cells = len(population.groups) * len(population.labels)
     region = f"the confidence region {sampling.region!r} at confidence {statement.confidence!r}"
+    if question.shift == "stratified":
+        how = "exact binomial tails of" if sampling.region == "sphere" else "limits of"
+        yield f"{region}: {how} mass and mean loss in the strata of {cells} cells, recomputed from {rows} rows"
+        yield "strata, and the points where columns were cut, had to be chosen without looking at the rows"
+        if population.loss not in CEILINGS and population.loss not in TWO_VALUED:
+            yield f"the ceiling {population.ceiling!r} is valid only if it was chosen without looking at the rows"
+        if sampling.region != "sphere":
+            yield "not the usual region (sphere): it is valid only if it was chosen without looking at the rows"
+        return
     if sampling.losses is None:
         only_means = question.shift == "sensitive" or population.loss in TWO_VALUED
         what = "mean loss" if only_means else "mean and variance of the loss"

@@ -31,6 +31,7 @@ DISTANCES = {
     "kl": "Kullback-Leibler divergence",
     "chi_squared": "chi-squared divergence",
     "trimming": "trimmed share",
+    "cressie_read": "Cressie-Read divergence",
 }
 
 #: What is bounded: of the mean, of the share of rows that are predicted as one label, or of shares among some rows.
@@ -96,7 +97,8 @@ def _claim(single: Single) -> str:
 def _where(question: Question, population: Measured, rho: str) -> str:
     """Return the distributions that a claim is about."""
     centre = "the data" if question.confidence is None else "the distribution that the rows were drawn from"
-    within = f"within {DISTANCES[question.divergence]} {rho} of {centre}"
+    order = "" if question.order is None else f" of order {question.order!r}:"
+    within = f"within {DISTANCES[question.divergence]}{order} {rho} of {centre}"
     if question.divergence == "trimming":
         within = f"that is left when a share of at most {rho} of {centre} is taken away"
     said = [f"every population {within}"]
@@ -109,10 +111,8 @@ def _where(question: Question, population: Measured, rho: str) -> str:
     if question.shift == "sensitive":
         said.append("in which only the shares of the cells of group and label have changed")
     elif question.shift == "stratified":
-        said.append(
-            "in which only the shares of the strata of the cells have changed, and no stratum occurs in a cell in "
-            "which it has no rows"
-        )
+        own = "" if question.confidence is not None else ", and no stratum occurs in a cell in which it has no rows"
+        said.append(f"in which only the shares of the strata of the cells have changed{own}")
     elif question.support == "observed":
         said.append("in which anything may have changed, but no loss occurs that was not observed in its cell")
     else:

@@ -160,7 +160,11 @@ def _sampling(population: Measured, question: Question, statement: Statement, bi
     if sampling is None:
         return 0.0
     cells = len(population.groups) * len(population.labels)
-    counting = 30.0 * cells + 6.0 * bins
+    counting, known = 30.0 * cells + 6.0 * bins, sampling.knowledge
+    if isinstance(known, Strata):
+        places = [weight for row in known.cells for cell in row for weight, _ in cell]
+        tree = len(places) * (AT_NODE + AT_STEP * len(places).bit_length())
+        return counting + tree + sum(AT_CLASS + AT_TAIL + AT_ROOT * min(EXACT_ROWS, rows) ** 0.5 for rows in places)
     if sampling.counts is None or sampling.losses is None:
         return counting
     classes = cells * len(sampling.losses)
