@@ -490,7 +490,7 @@ def test_regions_that_come_into_the_ball_at_once(rho: float) -> None:
         loss += (1 - share) * ((1 - rate) * mean[1, 0] + rate * mean[1, 1])
         worst = max(worst, float(loss[(low <= high) & (low <= 1) & (high >= 0)].max()))
     assert worst <= found.bound <= worst + 2e-5
-    assert verify(found)
+    assert verify(found.to_json()).valid
 
 
 def test_trimming_is_not_taken_for_another_ball() -> None:

@@ -167,8 +167,8 @@ class CertifiedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name) and inner is X:  # else X has more columns than the estimator was given
                 setattr(self, name, getattr(self.estimator_, name))
-        again = (Categories(one.names, np.tile(one.codes, repeats)) for one in (labels, group))
-        self._choose(scores, *again, repeats)
+        tiled = [Categories(one.names, np.tile(one.codes, repeats)) for one in (labels, group)]
+        self._choose(scores, tiled[0], tiled[1], repeats)
         self.rows_seen_ = RowsSeen.of(X)
         return self
 
