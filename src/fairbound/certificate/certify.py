@@ -115,12 +115,7 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
     >>> certify(population, 0.1, divergence="total_variation")
     Certificate(bound=0.241830, attained=0.241830, rho=0.1, shift='general', divergence='total_variation', status=TIGHT)
     """
-    if isinstance(rho, MeasuredShift):
-        if asked.get("confidence") is not None:
-            refuse_one_radius(asked.get("region", "auto"), "a measured one follows from rows")
-        named = {"divergence": asked.get("divergence", "hellinger"), "shift": asked.get("shift", "general")}
-        population = _noted(population, rho.told(**named))
-        rho = rho.radius(**named)
+    population, (rho,) = _told(population, [rho], asked)
     question = ask(certify, population, asked)
     if np.ndim(rho):
         message = f"{given('rho', rho)} must be one number; use certify_curve for several"
@@ -139,19 +134,30 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
     return certificates(question, radius)[0]
 
 
-def _noted(population: Population, words: str) -> Population:
-    """Return the population with a note in its provenance, after what was noted before."""
+def _told(population: Population, rhos: list[Any], asked: Asked) -> tuple[Population, list[Any]]:
+    """Return radii as numbers; where some were measured, the population's provenance says which ones."""
+    measured = [rho for rho in rhos if isinstance(rho, MeasuredShift)]
+    if not measured:
+        return population, rhos
+    if asked.get("confidence") is not None:
+        refuse_one_radius(asked.get("region", "auto"), "a measured one follows from rows")
+    named = {"divergence": asked.get("divergence", "hellinger"), "shift": asked.get("shift", "general")}
+    words = " ".join(one.told(**named, several=len(rhos) > 1) for one in measured)
     before = population.provenance
-    return replace(population, provenance=replace(before, note=f"{before.note} {words}" if before.note else words))
+    noted = replace(before, note=f"{before.note} {words}" if before.note else words)
+    found = [rho.radius(**named) if isinstance(rho, MeasuredShift) else rho for rho in rhos]
+    return replace(population, provenance=noted), found
 
 
 @asks(Asked)
 def certify_curve(
-    population: Population, rhos: Sequence[float] | Floats | None = None, **asked: Unpack[Asked]
+    population: Population,
+    rhos: Sequence[float | MeasuredShift] | Floats | MeasuredShift | None = None,
+    **asked: Unpack[Asked],
 ) -> CertificateCurve:
     """Certify at many radii at once, much faster than one by one; parameters as for :func:`certify`.
 
-    Without radii there are some from the nearest distance on. Radii below the nearest distribution with equal base
+    Without radii there are some from the nearest distance on; those that were measured may be among them. Radii below the nearest distribution with equal base
     rates are marked as infeasible instead of raising.
 
     Examples
@@ -161,11 +167,14 @@ def certify_curve(
     >>> certify_curve(population, [0.05, 0.1, 0.2]).bound.round(4)
     array([   nan, 0.2093, 0.3702])
     """
-    count = len(STEPS) if rhos is None else len(listed(rhos))
+    wanted = None if rhos is None else listed(rhos)
+    count = len(STEPS) if wanted is None else len(wanted)
     if asked.get("confidence") is not None:
         refuse_one_radius(asked.get("region", "auto"), "curves, and gates, tell of others too")
+    if wanted is not None:
+        population, wanted = _told(population, wanted, asked)
     question = ask(certify_curve, population, asked, count)
-    radii = _usual(question) if rhos is None else read_radii(rhos, question.divergence)
+    radii = _usual(question) if wanted is None else read_radii(wanted, question.divergence)
     feasible = np.flatnonzero(radii >= question.distance)
     found: list[Certificate | None] = [None] * len(radii)
     if len(feasible):
