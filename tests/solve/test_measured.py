@@ -117,8 +117,9 @@ def test_a_curve_takes_measured_radii_among_others() -> None:
     for rho in radii[1:]:
         assert f"rho = {rho:.6g} is the Hellinger distance that was measured between two samples" in note
     assert verify(curve.to_json()).valid
+    plain = sample(rng, law(9), 300, strata=None)
     with pytest.raises(InputError, match="needs strata of both samples"):
-        certify_curve(population, [0.1, shift_between(*[sample(rng, law(9), 300, strata=None)] * 2)], shift="stratified")
+        certify_curve(population, [0.1, shift_between(plain, plain)], shift="stratified")
 
 
 def test_what_was_not_measured_is_refused() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -157,8 +157,8 @@ def certify_curve(
 ) -> CertificateCurve:
     """Certify at many radii at once, much faster than one by one; parameters as for :func:`certify`.
 
-    Without radii there are some from the nearest distance on; those that were measured may be among them. Radii below the nearest distribution with equal base
-    rates are marked as infeasible instead of raising.
+    Without radii there are some from the nearest distance on; those that were measured may be among them. Radii below
+    the nearest distribution with equal base rates are marked as infeasible instead of raising.
 
     Examples
     --------
