@@ -115,12 +115,12 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
     >>> certify(population, 0.1, divergence="total_variation")
     Certificate(bound=0.241830, attained=0.241830, rho=0.1, shift='general', divergence='total_variation', status=TIGHT)
     """
-    population, (rho,) = _told(population, [rho], asked)
+    population, (asked_radius,) = _told(population, [rho], asked)
     question = ask(certify, population, asked)
-    if np.ndim(rho):
+    if np.ndim(asked_radius):
         message = f"{given('rho', rho)} must be one number; use certify_curve for several"
         raise InputError(message)
-    radius = read_radii([rho], question.divergence)
+    radius = read_radii([asked_radius], question.divergence)
     distance = question.distance
     if radius[0] < distance:
         limited = " within the limits" if question.limited else ""
@@ -129,7 +129,7 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
             if not question.allowing
             else f"allowing for sampling error, no distribution{question.condition.phrase}{limited} is nearer than"
         )
-        message = f"{given('rho', rho)} is too small: {reason} {distance!r}; use a {argument('rho')} of at least that"
+        message = f"{given('rho', asked_radius)} is too small: {reason} {distance!r}; use a {argument('rho')} of at least that"
         raise InfeasibleError(message, distance)
     return certificates(question, radius)[0]
 
