@@ -23,8 +23,8 @@ def population(mass: Floats = MASS, selected: Floats = SELECTED, strata: int = 0
     """Return rows in these proportions; with strata, two of a cell, one of which is selected more often."""
     group, label, predicted, stratum = [], [], [], []
     for s, y in np.ndindex(2, 2):
-        rows = round(1000 * mass[s, y])
-        hits = round(rows * selected[s, y])
+        rows = round(1000 * float(mass[s, y]))
+        hits = round(rows * float(selected[s, y]))
         group += [s] * rows
         label += [y] * rows
         predicted += [1] * hits + [0] * (rows - hits)
@@ -36,8 +36,8 @@ def population(mass: Floats = MASS, selected: Floats = SELECTED, strata: int = 0
 def least_ratio(name: str, rho: float, p: Floats, value: Floats, start: Floats, seed: int) -> float:
     """Climb down: the least ratio of two groups' means that a distribution with equal base rates in the ball has.
 
-    ``p`` and ``value`` are masses and values of atoms, (2, 2, J). Shares, and the atoms inside of the cells, are moved at
-    random from those of a distribution in the ball, ever less, and kept if they are better.
+    ``p`` and ``value`` are masses and values of atoms, (2, 2, J). Shares, and the atoms inside of the cells, are moved
+    at random from those of a distribution in the ball, ever less, and kept if they are better.
     """
     rng = np.random.default_rng(seed)
 
