@@ -1,5 +1,7 @@
-"""Engines that many people count with: a population from ten million rows, beside the engine's own group-by counts.
+"""Engines that many people count with: a population from ten million rows, beside the engine's own group-bys.
 
+One of these only counts the same rows. The other one also computes the loss of each row, and of each bin its sum, least
+and largest: what has to be known of it, without sums that are sure to be exact, and without a look at what is missing.
 Every measurement runs in a process of its own, so that its peak memory is its own, and peers take turns with it.
 Engines that are not installed are left out.
 """
@@ -10,6 +12,7 @@ import argparse
 import importlib
 import importlib.util
 import json
+import math
 import os
 import subprocess
 import sys
@@ -17,8 +20,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from benchmarks.frames import CELLS, write
 from benchmarks.table import Table, note, seconds
@@ -49,10 +55,11 @@ def run(quick: bool) -> None:
                 ("columns", 18),
                 ("engine", 15),
                 *MEASURED,
-                ("the engine's count", 18),
+                ("its count", 9),
                 ("memory", 8),
-                ("ratio", 6),
-                ("CPU", 6),
+                *RATIOS,
+                ("its summary", 11),
+                *RATIOS,
             ],
         )
         for engine, (needed, *_) in ENGINES.items():
@@ -61,35 +68,39 @@ def run(quick: bool) -> None:
                 continue
             place = PREPARE[engine](file, servers) if engine in PREPARE else str(file)
             for case in CASES:
-                ours, theirs = _side_by_side(place, engine, case)
+                ours, count, summary = _side_by_side(place, engine, case)
                 table.row(
                     case,
                     engine,
                     seconds(ours["time"]),
                     f"{ours['memory']:.0f} MB",
-                    seconds(theirs["time"]),
-                    f"{theirs['memory']:.0f} MB",
-                    f"{ours['time'] / theirs['time']:.2f}x",
-                    f"{ours['cpu'] / theirs['cpu']:.2f}x",
+                    seconds(count["time"]),
+                    f"{count['memory']:.0f} MB",
+                    *(f"{ours[key] / count[key]:.2f}x" for key in ("time", "cpu")),
+                    seconds(summary["time"]),
+                    *(f"{ours[key] / summary[key]:.2f}x" for key in ("time", "cpu")),
                 )
+        note(
+            "its summary: the engine computes the losses, and sum, least and largest of each bin, as it would by itself"
+        )
         note("ratio: our time / the engine's (here small is good); the least of several runs, after one on few rows")
         note("CPU: the same of processor time, of the process and those that it started; not of PostgreSQL's server")
         note("engines count by group and label, and by predicted label or 4,096 bins: as many groups as ours")
         note("memory: peak of the process and of those that it started; PostgreSQL's server is not among them")
 
 
-def _side_by_side(place: str, engine: str, case: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Let both run in turns, each in a fresh process, and return the best of each."""
+def _side_by_side(place: str, engine: str, case: str) -> list[dict[str, float]]:
+    """Let all run in turns, each in a fresh process, and return the best of each."""
     best: list[dict[str, float]] = []
     for turn in range(REPEAT):
-        for index, who in enumerate(("ours", "theirs")):
+        for index, who in enumerate(("ours", "count", "summary")):
             command = [sys.executable, "-m", "benchmarks.engines", place, engine, case, who]
             answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
             found = json.loads(answer.strip().rpartition("\n")[2])
             if turn == 0:
                 best.append(found)
             best[index] = {key: min(found[key], best[index][key]) for key in found}
-    return best[0], best[1]
+    return best
 
 
 def _pandas(kind: str) -> Callable[[str], Any]:
@@ -102,10 +113,29 @@ def _pandas(kind: str) -> Callable[[str], Any]:
     return opened
 
 
-def _count_pandas(frame: Any, keys: list[str], value: str | None, weight: str | None) -> object:
-    binned = frame if value is None else frame.assign(bin=(frame[value] * BINS) // 1)
-    grouped = binned.groupby(keys if value is None else [*keys, "bin"], observed=True)
-    return grouped[weight].agg(["size", "sum"]) if weight else grouped.size()
+def _in_pandas(frame: Any, keys: list[str], value: str | None, weight: str | None, summary: str | None) -> Any:
+    """Count in the words of pandas and Dask."""
+    if summary in ("brier", "jsd"):
+        right = frame["income"] == ">50K"
+        truth = frame["probability"].where(right, 1.0 - frame["probability"])
+        frame = frame.assign(own=(1.0 - truth) ** 2 if summary == "brier" else _jsd(truth, np.log2))
+    elif summary:
+        frame = frame.assign(own=frame["loss"])
+    if value is not None:
+        frame = frame.assign(bin=(frame["own" if summary else value] * BINS) // 1)
+        keys = [*keys, "bin"]
+    if summary:
+        frame = frame.assign(part=frame["own"] * frame[weight] if weight else frame["own"])
+        told: dict[str, Any] = {"part": ["count", "sum"], "own": ["min", "max"]} | ({weight: ["sum"]} if weight else {})
+        return frame.groupby(keys, observed=True).agg(told)
+    grouped = frame.groupby(keys, observed=True)
+    return grouped[weight].agg(["count", "sum"]) if weight else grouped.size()
+
+
+def _jsd(truth: Any, log2: Callable[[Any], Any]) -> Any:
+    """Return the Jensen-Shannon loss of the true label's probability; here none is 0."""
+    middle = (truth + 1.0) * 0.5
+    return (truth * log2(truth / middle) + (1.0 - truth) - log2(middle)) * 0.5
 
 
 def _dask(file: str) -> Any:
@@ -114,10 +144,8 @@ def _dask(file: str) -> Any:
     return dask.dataframe.read_parquet(file, split_row_groups=True)
 
 
-def _count_dask(frame: Any, keys: list[str], value: str | None, weight: str | None) -> object:
-    binned = frame if value is None else frame.assign(bin=(frame[value] * BINS) // 1)
-    grouped = binned.groupby(keys if value is None else [*keys, "bin"], observed=True)
-    return (grouped[weight].agg(["count", "sum"]) if weight else grouped.size()).compute()
+def _in_dask(*arguments: Any) -> object:
+    return _in_pandas(*arguments).compute()
 
 
 def _spark(file: str) -> Any:
@@ -133,23 +161,36 @@ def _spark(file: str) -> Any:
     )
 
 
-def _count_spark(frame: Any, keys: list[str], value: str | None, weight: str | None) -> object:
-    from pyspark.sql import functions  # noqa: PLC0415 (only where it is measured)
+def _in_spark(
+    frame: Any, keys: list[str], value: str | None, weight: str | None, summary: str | None, words: str = "pyspark.sql"
+) -> Any:
+    """Count in the words of Spark, which other engines have taken over."""
+    functions = importlib.import_module(f"{words}.functions")
+    column = functions.col
+    if summary:
+        truth = functions.when(column("income") == ">50K", column("probability")).otherwise(1.0 - column("probability"))
+        frame = frame.withColumn("truth", truth)
+        own = {"brier": (1.0 - column("truth")) * (1.0 - column("truth"))} if summary == "brier" else {}
+        own |= {"jsd": _jsd(column("truth"), lambda x: functions.log(2.0, x))} if summary == "jsd" else {}
+        frame = frame.withColumn("own", own.get(summary, column("loss")))
+    bins = [] if value is None else [functions.floor(column("own" if summary else value) * BINS).alias("bin")]
+    sums = [functions.sum(column(weight))] if weight else []
+    if summary:
+        part = column("own") * column(weight) if weight else column("own")
+        sums += [functions.sum(part), functions.min(column("own")), functions.max(column("own"))]
+    return frame.groupBy(*keys, *bins).agg(functions.count("*"), *sums)
 
-    bins = [] if value is None else [functions.floor(functions.col(value) * BINS).alias("bin")]
-    sums = [functions.sum(weight)] if weight else []
-    return frame.groupBy(*keys, *bins).agg(functions.count("*"), *sums).toArrow()
+
+def _of_spark(*arguments: Any) -> object:
+    return _in_spark(*arguments).toArrow()
 
 
 def _sqlframe(file: str) -> Any:
     return importlib.import_module("sqlframe.duckdb").DuckDBSession().read.parquet(file)
 
 
-def _count_sqlframe(frame: Any, keys: list[str], value: str | None, weight: str | None) -> object:
-    functions = importlib.import_module("sqlframe.duckdb.functions")
-    bins = [] if value is None else [functions.floor(functions.col(value) * BINS).alias("bin")]
-    sums = [functions.sum(weight)] if weight else []
-    return frame.groupBy(*keys, *bins).agg(functions.count("*"), *sums).collect()
+def _of_sqlframe(*arguments: Any) -> object:
+    return partial(_in_spark, words="sqlframe.duckdb")(*arguments).collect()
 
 
 def _ibis_duckdb(file: str) -> Any:
@@ -165,23 +206,34 @@ def _ibis_sqlite(file: str) -> Any:
     return importlib.import_module("ibis").sqlite.connect(file).table("people")
 
 
-def _count_ibis(frame: Any, keys: list[str], value: str | None, weight: str | None) -> object:
-    binned = frame if value is None else frame.mutate(bin=(frame[value] * BINS).floor())
-    sums = {"sum": binned[weight].sum()} if weight else {}
-    return binned.group_by(*keys, *([] if value is None else ["bin"])).agg(count=binned.count(), **sums).to_pyarrow()
+def _in_ibis(frame: Any, keys: list[str], value: str | None, weight: str | None, summary: str | None) -> object:
+    """Count in the words of Ibis."""
+    if summary:
+        right = frame["income"] == ">50K"
+        frame = frame.mutate(truth=right.ifelse(frame["probability"], 1.0 - frame["probability"]))
+        own = _jsd(frame["truth"], lambda x: x.ln() / math.log(2)) if summary == "jsd" else frame["loss"]
+        frame = frame.mutate(own=(1.0 - frame["truth"]) * (1.0 - frame["truth"]) if summary == "brier" else own)
+    if value is not None:
+        frame = frame.mutate(bin=(frame["own" if summary else value] * BINS).floor())
+        keys = [*keys, "bin"]
+    sums = {"sum": frame[weight].sum()} if weight else {}
+    if summary:
+        part = frame["own"] * frame[weight] if weight else frame["own"]
+        sums |= {"part": part.sum(), "least": frame["own"].min(), "most": frame["own"].max()}
+    return frame.group_by(*keys).agg(count=frame.count(), **sums).to_pyarrow()
 
 
 #: The module that is needed, how the rows are opened, and how the engine counts them in its own words.
 ENGINES: dict[str, tuple[str, Callable[[str], Any], Callable[..., object]]] = {
-    "pandas": ("pandas", _pandas("str"), _count_pandas),
-    "pandas category": ("pandas", _pandas("category"), _count_pandas),
-    "pandas object": ("pandas", _pandas("object"), _count_pandas),
-    "dask": ("dask", _dask, _count_dask),
-    "spark": ("pyspark", _spark, _count_spark),
-    "ibis duckdb": ("ibis", _ibis_duckdb, _count_ibis),
-    "ibis postgres": ("ibis", _ibis_postgres, _count_ibis),
-    "ibis sqlite": ("ibis", _ibis_sqlite, _count_ibis),
-    "sqlframe": ("sqlframe", _sqlframe, _count_sqlframe),
+    "pandas": ("pandas", _pandas("str"), _in_pandas),
+    "pandas category": ("pandas", _pandas("category"), _in_pandas),
+    "pandas object": ("pandas", _pandas("object"), _in_pandas),
+    "dask": ("dask", _dask, _in_dask),
+    "spark": ("pyspark", _spark, _of_spark),
+    "ibis duckdb": ("ibis", _ibis_duckdb, _in_ibis),
+    "ibis postgres": ("ibis", _ibis_postgres, _in_ibis),
+    "ibis sqlite": ("ibis", _ibis_sqlite, _in_ibis),
+    "sqlframe": ("sqlframe", _sqlframe, _of_sqlframe),
 }
 
 
@@ -240,7 +292,10 @@ def _measure(place: str, engine: str, case: str, who: str) -> None:
         return Population.from_frame(rows, label="income", group="sex", **arguments)
 
     def theirs(rows: Any) -> object:
-        return count(rows, keys, value, arguments.get("weight"))
+        loss = arguments.get("loss", "loss" if "losses" in arguments else "brier")
+        return count(
+            rows, keys, value, arguments.get("weight"), loss if who == "summary" and value is not None else None
+        )
 
     call = ours if who == "ours" else theirs
     call(frame.head(1000, npartitions=1, compute=False) if engine == "dask" else _few(frame))

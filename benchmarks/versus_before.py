@@ -71,14 +71,21 @@ QUESTIONS = {
     "report": "report(TEXT)",
 }
 
+#: Processor time, of what is started too: it does not depend on what else the machine does.
 ANSWER = """
+import resource
+
+def taken():
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
 for line in sys.stdin:
     call = compile(line, "question", "eval")
-    start, count = time.perf_counter(), 0
-    while count < 1 or time.perf_counter() - start < 0.05:
+    start, count = taken(), 0
+    while count < 1 or taken() - start < 0.05:
         eval(call)
         count += 1
-    print((time.perf_counter() - start) / count, flush=True)
+    print((taken() - start) / count, flush=True)
 """
 
 

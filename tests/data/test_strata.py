@@ -148,8 +148,12 @@ def test_questions_that_need_strata() -> None:
     population = Population.from_frame(rows, **ROLES, strata="region")
     with pytest.raises(InputError, match="only the means of strata"):
         certify(population.by_strata, 0.2)
-    with pytest.raises(InputError, match="does not go with shift='stratified'"):
-        certify(population, 0.2, shift="stratified", confidence=0.9)
+    quantiles = Population.from_frame(rows, **ROLES, strata="age", cuts={"age": 4})
+    with pytest.raises(InputError, match="needs strata that do not depend on the rows"):
+        certify(quantiles, 0.2, shift="stratified", confidence=0.9)
+    counted = Population.from_tally(Tally.count(rows, **ROLES, strata="region"))
+    bounds = [certify(one, 0.2, shift="stratified", confidence=0.9).bound for one in (population, counted)]
+    assert bounds[0] == pytest.approx(bounds[1], abs=1e-9)
     tally = Tally.count(rows, **ROLES)
     with pytest.raises(InputError, match="needs strata"):
         certify(Population.from_tally(tally), 0.2, shift="stratified")

@@ -9,12 +9,13 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Worker
 
 from fairbound import CertificateCurve, report, verify
 from fairbound.cli import main
 from fairbound.reporting.page import checker_page
 from fairbound.reporting.second_checker import browser_checker
+from tests import hostile
 from tests.forging import better, honest, mended, text
 from tests.pages import small_curve
 from tests.reporting.test_report_browser import Opener, Watch, browser, calm, show, watch
@@ -162,6 +163,47 @@ def test_a_file_is_dropped_with_the_mouse(show: Opener, watch: Watch) -> None:
     )
     assert verdict(page) == "the claim is proved"
     assert "c.json" in page.locator("#check-results").inner_text()
+    assert calm(watch), vars(watch)
+
+
+def worker(page: Page) -> Worker:
+    """Wait until there is one worker, and return it."""
+    for _ in range(250):
+        if len(page.workers) == 1:
+            break
+        page.wait_for_timeout(20)
+    (found,) = page.workers
+    return found
+
+
+def test_a_worker_waits_and_is_kept(show: Opener, watch: Watch, tmp_path: Path) -> None:
+    """It is there before a file is chosen; one that is busy is replaced when another file is chosen."""
+    page = show(checker_page())
+    before = worker(page)
+    for number, (content, expected) in enumerate(
+        ((text("general, moments"), "the claim is proved"), ("{}", "not a certificate"))
+    ):
+        file = tmp_path / f"{number}.json"
+        file.write_text(content)
+        assert drop(page, file) == expected
+    assert page.workers == [before]
+    (tmp_path / "long.json").write_text(hostile.FAMILIES["sample: cells"](256))
+    page.set_input_files("#check-file", tmp_path / "long.json")
+    page.get_by_role("button", name="Stop").wait_for()
+    assert drop(page, tmp_path / "1.json") == "not a certificate"
+    assert "1.json" in page.locator("#check-results").inner_text()
+    assert worker(page) is not before
+    assert calm(watch), vars(watch)
+
+
+def test_a_check_can_be_stopped(show: Opener, watch: Watch, tmp_path: Path) -> None:
+    page = show(checker_page())
+    (tmp_path / "long.json").write_text(hostile.FAMILIES["sample: cells"](256))
+    page.set_input_files("#check-file", tmp_path / "long.json")
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_text("it was stopped").wait_for()
+    (tmp_path / "short.json").write_text(text("general, moments"))
+    assert drop(page, tmp_path / "short.json") == "the claim is proved"
     assert calm(watch), vars(watch)
 
 

@@ -108,7 +108,7 @@ def test_any_multipliers_are_valid(seed: int) -> None:
             ends = np.sort(np.clip(rng.choice(share) + rng.normal(size=(1, 2)) * 0.1, 0.0, 1.0))
             here = (share >= ends[0, 0]) & (share <= ends[0, 1])
             leaves = random_mean_leaves(rng, problem, rates, ends)
-            for one in (leaves, tuned(problem, rates, np.array([rho]), leaves)):
+            for one in (leaves, tuned(problem, rates, np.array([rho]), leaves)[0]):
                 bound = mean_bound(problem, rates, np.array([rho]), one)
                 assert np.isfinite(bound[0])
                 assert found[here].max(initial=-1.0) <= bound[0] + 1e-12

@@ -21,7 +21,7 @@ from fairbound import (
 )
 from fairbound.problem.objective import Objective
 from fairbound.solve.base_rates import BaseRates
-from fairbound.solve.mean_leaves import centred, mean_bound, tuned
+from fairbound.solve.mean_leaves import mean_bound, tuned
 from fairbound.solve.nearest import nearest_in
 from fairbound.solve.problem import problem_of
 from fairbound.solve.shares import MarginalSet
@@ -225,8 +225,8 @@ def _random_bound(rng: np.random.Generator, problem: Any, rates: BaseRates, rho:
     for _ in range(30):
         ends = intervals(rng, problem, rates, 6)
         leaves, at = random_mean_leaves(rng, problem, rates, ends), np.full(len(ends), rho)
-        better = tuned(problem, rates, at, leaves)
-        for one in (leaves, better, centred(problem, rates, at, better)[0]):
+        better, _ = tuned(problem, rates, at, leaves)
+        for one in (leaves, better):
             bound = mean_bound(problem, rates, at, one)
             assert np.isfinite(bound).all()
             best = min(best, float(bound.max()))

@@ -34,5 +34,6 @@ def test_lower_bounds_are_caught(name: str) -> None:
             caught += 1
             continue
         assert not better_than(document, [claim["attained"] for claim in claims(before)])
-        assert claims(document) == claims(before), question
+        bounds, known = ([claim["bound"] for claim in claims(one)] for one in (document, before))
+        assert bounds == known, question  # what is attained by others than the worst may differ
     assert caught >= 0.5 * len(users(name))

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from flint import arb, ctx, fmpz
 
-from fairbound import Verdict, verify
+from fairbound import Population, Verdict, certify, verify
 from tests import hostile
 from tests.forging import QUESTIONS, _aims, better, honest, mended, mutate, places, text
+from tests.problems import P
 from tests.second_checker import BETS, CHECKER, LOOKS, WORK, disagreements, node, second_opinions
 from tests.verify import test_questions as several
 from tests.verify.test_forgeries import MOVED, TRICKS
@@ -35,6 +36,8 @@ FEW = (
     "pieces with limits",
     "strata, loss",
     "strata, trimming, 0.3",
+    "strata, sphere, 0 or 1",
+    "group_loss, cressie_read:0.5, closely",
 )
 
 #: Questions whose answers take longest.
@@ -363,6 +366,11 @@ def _of_one_group(group: Any) -> Callable[[dict[str, Any]], Any]:
     return change
 
 
+def _one_ratio(number: int) -> Callable[[dict[str, Any]], Any]:
+    """Let one statement be a ratio: then no bound may be negative, of the others either."""
+    return lambda document: document["questions"][0]["statements"][number]["objective"].update(ratio=True)
+
+
 def _halves(document: dict[str, Any]) -> None:
     """Let a difference follow from two statements of one group each."""
     question = document["questions"][0]
@@ -418,10 +426,31 @@ EDGES: dict[str, dict[str, Callable[[dict[str, Any]], Any]]] = {
         "observed support": _asked(support="observed"),
         "another radius": _radius(0.2000001),
     },
+    "cressie_read:0.5, closely": {
+        "no order": _asked(order=None),
+        "order 1": _asked(order=1),
+        "another order": _asked(order=0.50000001),
+        "a smaller order": _asked(order=0.1),
+        "an order that is too small": _asked(order=0.09),
+        "a larger order": _asked(order=10),
+        "an order that is too large": _asked(order=10.000001),
+        "a radius above 1": _radius(1.5),
+        "an order of another divergence": _asked(divergence="kl"),
+    },
+    "group_loss_difference, cressie_read:3, closely": {
+        "order 2": _asked(order=2),
+        "just above 2": _asked(order=2.0000000000000004),
+        "below 1": _asked(order=0.999),
+        "no lam": lambda d: [
+            leaf.update(lam=0) for leaf in d["questions"][0]["points"][0]["answers"][0]["proof"]["leaves"]
+        ],
+    },
     RATIO: {"of a group": _of_one_group(0), "of the other": _of_one_group(1), "of none": _of_one_group("c")},
     "general, group_loss_difference, equal base rates": {
         "of a group": _of_one_group(0),
         "halves": _halves,
+        "a ratio among them": _one_ratio(0),
+        "the other a ratio": _one_ratio(1),
     },
 }
 
@@ -437,6 +466,40 @@ def test_edges() -> None:
     found, verdicts = disagreements(texts)
     assert not found, "\n".join(found)
     assert verdicts == set(Verdict)
+
+
+def test_cells_whose_losses_are_all_alike() -> None:
+    """Where the mean is 0 or the ceiling there is no variance, and an atom without mass."""
+    population = Population.from_moments(P, [[0, 0.5], [1, 0.25]], [[0, 0.125], [0, 0]])
+    texts = {}
+    for metric in ("loss", "group_loss_difference"):
+        document = json.loads(certify(population, 0.3, metric=metric).to_json())
+        texts[metric] = json.dumps(document)
+        for answer in document["questions"][0]["points"][0]["answers"]:
+            for cell in (cell for row in answer["witness"]["reweighting"] for cell in row):
+                cell.reverse()
+        texts[f"{metric}, atoms the other way round"] = json.dumps(document)
+    found, verdicts = disagreements(texts)
+    assert not found, "\n".join(found)
+    assert verdicts == {Verdict.PROVED, Verdict.NOT_PROVED}
+
+
+def test_two_measures_of_one_name_are_refused() -> None:
+    """A reader who is shown one of them would take its statistics for those of the claim."""
+    texts = {}
+    for name in ("general, rows", "sensitive, demographic_parity_difference, equal base rates"):
+        document = honest(name)
+        (measure,) = document["population"]["measures"]
+        other = {**copy.deepcopy(measure), "loss": "mine"}
+        for loss, label in ((measure["loss"], measure["pos_label"]), ("mine", None), ("selected", 0), ("selected", 1)):
+            forged = copy.deepcopy(document)
+            forged["population"]["measures"].append({**other, "loss": loss, "pos_label": label})
+            texts[f"{name}, {loss} {label}"] = json.dumps(mended(forged))
+    found, verdicts = disagreements(texts)
+    assert not found, "\n".join(found)
+    assert verdicts == {Verdict.PROVED, Verdict.NOT_A_CERTIFICATE}
+    refused = [one for one in second_opinions(texts.values()) if one["status"] == 2]
+    assert ["two measures" in one["reason"] for one in refused] == [True, True]
 
 
 def test_bets_are_left_to_the_first_checker() -> None:

@@ -65,6 +65,10 @@ class Bounded(Protocol):
     def trivial(self) -> bool:
         """Whether it says nothing."""
 
+    @property
+    def bets_tighter(self) -> bool:
+        """Whether another region would be tighter if the radius was fixed in advance."""
+
 
 @dataclass(frozen=True)
 class Caution:
@@ -265,6 +269,15 @@ def result_cautions(certificates: Sequence[Bounded]) -> list[Caution]:
                 f"At rho = {listed(trivial)} the bound says nothing: so far from the data a group may have any "
                 f"rows; use a smaller {argument('rho')}, or limit the shares of groups, as with "
                 f"{argument('min_group_mass')}.",
+            )
+        )
+    if len(certificates) == 1 and certificates[0].bets_tighter:
+        found.append(
+            (
+                "region",
+                f"The bound is one of those that hold for every {argument('rho')} at once. If this one was fixed "
+                f"before anybody looked at the rows, {given('region', 'prequential')} is tighter for so many; but who "
+                "computes both and shows the smaller has no such confidence.",
             )
         )
     return [Caution(kind, Sentence(text)) for kind, text in found]

@@ -17,7 +17,7 @@ from fairbound.data.cells import number
 from fairbound.data.population import Population
 from fairbound.errors import InfeasibleError, InputError, ThresholdError, argument, either, given
 from fairbound.problem.asked import Asked, asks
-from fairbound.problem.validate import listed, read_radii, refuse_one_radius
+from fairbound.problem.validate import for_radii, listed, read_radii, refuse_one_radius
 from fairbound.solve.measured import MeasuredShift
 from fairbound.solve.solver import Solver
 
@@ -83,7 +83,7 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
         unknown P: the bound then holds with at least that probability over the draw, for all radii at once.
     region
         How the sample speaks of P: "auto", "sphere", "hoeffding", or a region such as ``Sphere(intervals=4)``. Only
-        used with ``confidence``. "prequential" holds at one radius that is fixed in advance, and is tighter there.
+        used with ``confidence``. "prequential" holds at radii that are fixed in advance, and is tighter there.
     tol
         The gap between bound and attained value to aim at.
     budget
@@ -129,7 +129,8 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
             if not question.allowing
             else f"allowing for sampling error, no distribution{question.condition.phrase}{limited} is nearer than"
         )
-        message = f"{given('rho', asked_radius)} is too small: {reason} {distance!r}; use a {argument('rho')} of at least that"
+        small = f"{given('rho', asked_radius)} is too small"
+        message = f"{small}: {reason} {distance!r}; use a {argument('rho')} of at least that"
         raise InfeasibleError(message, distance)
     return certificates(question, radius)[0]
 
@@ -157,8 +158,9 @@ def certify_curve(
 ) -> CertificateCurve:
     """Certify at many radii at once, much faster than one by one; parameters as for :func:`certify`.
 
-    Without radii there are some from the nearest distance on; those that were measured may be among them. Radii below
-    the nearest distribution with equal base rates are marked as infeasible instead of raising.
+    Without radii there are some from the nearest distance on; those that were measured may be among them. With
+    ``region="prequential"`` the error probability is divided equally among the radii, so there should be few. Radii
+    below the nearest distribution with equal base rates are marked as infeasible instead of raising.
 
     Examples
     --------
@@ -169,10 +171,12 @@ def certify_curve(
     """
     wanted = None if rhos is None else listed(rhos)
     count = len(STEPS) if wanted is None else len(wanted)
-    if asked.get("confidence") is not None:
-        refuse_one_radius(asked.get("region", "auto"), "curves, and gates, tell of others too")
     if wanted is not None:
         population, wanted = _told(population, wanted, asked)
+    if asked.get("confidence") is not None:
+        if rhos is None:
+            refuse_one_radius(asked.get("region", "auto"), "without radii these follow from the rows")
+        asked = {**asked, "region": for_radii(asked.get("region", "auto"), count)}
     question = ask(certify_curve, population, asked, count)
     radii = _usual(question) if wanted is None else read_radii(wanted, question.divergence)
     feasible = np.flatnonzero(radii >= question.distance)

@@ -126,21 +126,23 @@ def checked(block: bytes, delimiter: str, width: int) -> bytes:
 def _by_polars(block: bytes, delimiter: str, width: int, wanted: Sequence[int], numeric: Sequence[int]) -> list[Fields]:
     import polars as pl  # noqa: PLC0415 (only where a CSV file is read)
 
-    def read(places: Sequence[int], numeric: Sequence[int]) -> Any:
+    def read(kinds: dict[int, Any]) -> Any:
         # Without the schema, the first line says how many fields there are.
-        schema = {f"f{place}": pl.Float64 if place in numeric else pl.String for place in range(width)}
+        schema = {f"f{place}": kinds.get(place, pl.String) for place in range(width)}
         return pl.read_csv(
             block,
             has_header=False,
-            columns=list(places),
+            columns=list(kinds),
             separator=delimiter,
             schema=schema,
-            ignore_errors=bool(numeric),
+            ignore_errors=any(kind != pl.String for kind in kinds.values()),
         )
 
-    frame = read(wanted, numeric)
-    doubtful = [place for place in numeric if frame[f"f{place}"].null_count()]
-    as_text = read(doubtful, []) if doubtful else frame  # as they stand there: what is no number has to be shown
+    # Names are numbered while they are read, for few of them differ.
+    frame = read({place: pl.Float64 if place in numeric else pl.Categorical for place in wanted})
+    doubtful = [place for place in wanted if frame[f"f{place}"].null_count()]
+    # As they stand there: what is no number has to be shown, and what is no UTF-8 refused.
+    as_text = read(dict.fromkeys(doubtful, pl.String)) if doubtful else frame
 
     def fields(place: int) -> Fields:
         series = (as_text if place in doubtful else frame)[f"f{place}"]
@@ -155,7 +157,7 @@ def _by_polars(block: bytes, delimiter: str, width: int, wanted: Sequence[int], 
             return [found[index] for index in order], place[filled.to_physical().to_numpy()]
 
         def numbers() -> Floats | None:
-            found = series.cast(pl.Float64, strict=False)
+            found = series if series.dtype == pl.Float64 else series.cast(pl.String).cast(pl.Float64, strict=False)
             return found.to_numpy() if found.null_count() == 0 else None
 
         return Fields(texts, numbers)

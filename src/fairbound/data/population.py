@@ -468,12 +468,10 @@ class Population:
         groups, labels
             All groups and labels there are, in the order wanted, if some may be absent from the rows.
         unknown_predictions
-            What to do with predictions that are no true label, such as "Yes" where labels are "yes" and "no": "refuse",
-            or "allow" if the model may predict what no row has.
+            As for :meth:`from_predictions`.
         strata, cuts
-            For ``shift="stratified"``: the column, or the columns, that divide cells into strata,
-            such as age and region. Of a column of numbers ``cuts`` gives, by the column's name, cut points
-            (``{"age": [25, 45]}``) or a number of quantiles (``{"age": 4}``).
+            For ``shift="stratified"``: the column, or the columns, that divide cells into strata; and as for
+            :meth:`from_losses`.
 
         Examples
         --------

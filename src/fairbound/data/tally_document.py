@@ -15,7 +15,7 @@ from fairbound.data.cells import number_names
 from fairbound.data.loss_summary import BINS
 from fairbound.data.strata import split
 from fairbound.data.tally_cells import UNIT_BITS, Bins, Cells, Entry, Key, added, rows_of
-from fairbound.data.tally_plan import Part, Plan, check_parts, unknown
+from fairbound.data.tally_plan import Part, Plan, Text, check_parts, unknown
 from fairbound.errors import InputError
 from fairbound.verify.strict import MalformedError, Name, Within, parse, read
 from fairbound.wording.names import read_name, write_name
@@ -24,11 +24,9 @@ FORMAT, VERSION = "fairbound-tally", "1.0.0"
 
 #: Numbers of rows; sums of weights and distances, in units; numbers of bins; losses and ceilings.
 Count = Annotated[int, Within(1, 2**53)]
-Excluded = Annotated[int, Within(0, 2**53)]
 Total = Annotated[int, Within(0, 2**160)]
 Place = Annotated[int, Within(0, 2**20)]
 Loss = Annotated[float, Within(0, 1e30)]
-Text = Annotated[str, Within(0, 1000)]
 
 
 @dataclass(frozen=True)
@@ -43,16 +41,6 @@ class PlanDocument:
     groups: list[Name] | None
     labels: list[Name] | None
     strata: list[Text]
-
-
-@dataclass(frozen=True)
-class PartDocument:
-    """One count: the digest of what was counted, the name it was given, and its rows."""
-
-    digest: Text
-    name: Text | None
-    rows: Count
-    excluded: Excluded
 
 
 @dataclass(frozen=True)
@@ -91,7 +79,7 @@ class TallyDocument:
     version: Literal["1.0.0"]
     plan: PlanDocument
     plan_digest: Text
-    parts: list[PartDocument]
+    parts: list[Part]
     cells: list[PredictedCell | BinnedCell]
     strata: list[PredictedCell | BinnedCell]
     digest: Text
@@ -140,7 +128,7 @@ def write(plan: Plan, parts: Sequence[Part], cells: Cells, strata: Cells) -> str
     """Return the text of a tally."""
     told: dict[str, Any] = {
         "plan": written_plan(plan),
-        "parts": [asdict(PartDocument(part.digest, part.name, part.rows, part.excluded)) for part in parts],
+        "parts": [*map(asdict, parts)],
         "cells": written_cells(plan, cells),
         "strata": written_cells(plan.by_strata, strata),
     }
@@ -156,7 +144,7 @@ def read_tally(text: str | bytes) -> tuple[Plan, tuple[Part, ...], Cells, Cells]
     strata = tuple(known.strata)
     plan = Plan(known.counted, known.loss, known.ceiling, known.bins, known.weighted, groups, labels, strata)
     cells, fine = _read_cells(document.cells, plan), _read_cells(document.strata, plan.by_strata)
-    parts = tuple(Part(part.digest, part.name, part.rows, part.excluded) for part in document.parts)
+    parts = tuple(document.parts)
     if sum(part.rows for part in parts) != rows_of(cells):
         message = "this is not a tally: the rows of its parts are not those of its cells"
         raise InputError(message)

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 from fairbound.data.cells import number_names
 from fairbound.errors import InputError, argument, listed
+from fairbound.verify.strict import Within
+
+#: A text in a document.
+Text = Annotated[str, Within(0, 1000)]
 
 
 @dataclass(frozen=True)
@@ -60,10 +65,10 @@ class Plan:
 class Part:
     """What was counted at once: a digest of the counts, the name that was given to it, and the numbers of its rows."""
 
-    digest: str
-    name: str | None
-    rows: int
-    excluded: int
+    digest: Text
+    name: Text | None
+    rows: Annotated[int, Within(1, 2**53)]
+    excluded: Annotated[int, Within(0, 2**53)]
 
 
 def check_plans(one: Plan, other: Plan) -> None:

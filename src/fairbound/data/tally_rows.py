@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 
 from fairbound.arithmetic.arrays import Integers
-from fairbound.data.cells import Categories
+from fairbound.data.cells import Categories, declare, number_names
 from fairbound.data.columns import Columns
 from fairbound.data.counted import Rows, check_losses
 from fairbound.data.dialects import computed
@@ -37,7 +37,7 @@ from fairbound.data.tally_cells import (
     exact_totals,
     together,
 )
-from fairbound.errors import InputError, argument, listed
+from fairbound.errors import InputError, argument
 
 Lazy = nw.LazyFrame[Any]
 
@@ -192,7 +192,9 @@ def _of_lazy(frame: Lazy, columns: Columns, bins: Bins | None) -> Cells:
             above = together([data[f"a{i}"][at] for i in PART_NAMES])
             entry = Entry(n, total, above, float(data["least"][at]), float(data["most"][at]))
         cells.setdefault((group if len(group) > 1 else group[0], data["y"][at]), {})[key] = entry
-    return _declared(cells, columns)
+    for place, (name, declared) in enumerate((("groups", columns.all_groups), ("labels", columns.all_labels))):
+        declare(name, number_names([cell[place] for cell in cells]), declared)
+    return cells
 
 
 def _binned(chosen: Lazy, bins: Bins, *, weighted: bool) -> Lazy:
@@ -234,17 +236,3 @@ def _check_found(frame: Lazy, columns: Columns, data: dict[str, list[Any]], bins
             check_values(frame, columns)
         heaviest = max(extremes)
         _check_weights(heaviest, sum(map(int, data["n"])))
-
-
-def _declared(cells: dict[tuple[Hashable, Hashable], dict[Key, Entry]], columns: Columns) -> Cells:
-    """Name groups and labels as they were declared; refuse others."""
-    for place, (name, declared) in enumerate((("groups", columns.all_groups), ("labels", columns.all_labels))):
-        if declared is not None:
-            unknown = sorted({repr(cell[place]) for cell in cells if cell[place] not in declared})
-            if unknown:
-                message = (
-                    f"{argument(name)} lacks {listed(unknown)}, which the rows have; add what is missing, or drop "
-                    "those rows"
-                )
-                raise InputError(message)
-    return cells

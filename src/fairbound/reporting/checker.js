@@ -190,7 +190,7 @@ function parse(text) { // whole literals that are no double come out as BigInt
   let place = 0, deep = 0;
   const fail = (why) => form(false, `${why} (character ${place} of the text)`);
   const next = () => {
-    while (" \t\n\r".includes(text[place])) place += 1;
+    while (text[place] <= " " && " \t\n\r".includes(text[place])) place += 1;
     return text[place];
   };
   const takes = (mark) => {
@@ -223,9 +223,11 @@ function parse(text) { // whole literals that are no double come out as BigInt
     deep -= 1;
   };
   const value = () => {
-    if (takes('"')) return string();
-    if (takes("[")) { const list = []; entries("]", () => list.push(value())); return list; }
-    if (!takes("{")) return literal();
+    const first = next();
+    if (!'"[{'.includes(first)) return literal();
+    place += 1;
+    if (first === '"') return string();
+    if (first === "[") { const list = []; entries("]", () => list.push(value())); return list; }
     const object = Object.create(null);
     entries("}", () => {
       if (!takes('"')) fail("is not JSON");
@@ -356,9 +358,8 @@ const certificate = (() => {
   const texts = (most) => when(
     (value) => typeof value === "string" && value.length <= 2 * most && [...value].length <= most, "is not a text, or too long",
   );
-  const whole = (high) => when(
-    (value) => (typeof value === "bigint" || Number.isInteger(value)) && value >= 0 && value <= high, `is not whole, or not from 0 to ${high}`,
-  );
+  const isWhole = (value) => typeof value === "bigint" || Number.isInteger(value);
+  const whole = (high) => when((value) => isWhole(value) && value >= 0 && value <= high, `is not whole, from 0 to ${high}`);
   const between = (low, high) => (value) => {
     const x = value instanceof Written ? value.value : value;
     form(typeof x === "number" && x >= low && x <= high, `is not a number from ${low} to ${high}`);
@@ -512,12 +513,13 @@ function known(M, weight, knowledge, sampled = false) { // weights and losses of
 
 function questionFits({ people, asked }) {
   const { statements, points, label_limits: labels, base_rate_tolerance: tolerance } = asked, metric = asked.metric.name;
-  const stratified = asked.shift === "stratified", ofRatio = metric === "demographic_parity_ratio";
+  const stratified = asked.shift === "stratified", ratio = statements.some(({ objective }) => objective !== null && objective.ratio);
   form(tolerance === null || (asked.fair && tolerance > 0), "a tolerance is not allowed");
   const free = labels.skew === null && !labels.rows.length;
   form((tolerance === null && asked.fair) || free, "limits on labels are for equal base rates");
   form(asked.confidence === null || asked.divergence === "hellinger", "a confidence is for Hellinger's distance");
-  form((asked.order !== null) === (asked.divergence === "cressie_read") && asked.order !== 1, "an order is for cressie_read, and not 1");
+  const ordered = asked.divergence === "cressie_read";
+  form((asked.order !== null) === ordered && asked.order !== 1, "an order is for cressie_read, and is not 1");
   form(!stratified || asked.support === "observed", "within strata only losses that occur are spoken of");
   form(statements.length > 0, "there is no statement");
   form(metric !== "loss" || (statements.length === 1 && asked.metric.group === null), "a loss is one statement");
@@ -540,15 +542,15 @@ function questionFits({ people, asked }) {
   form(nearest.every((x) => Real.of(x).minus(far).atMost(1e-9)), "a radius without a claim exceeds one with a claim");
   points.forEach(({ claim, answers }, i) => at(`.points[${i}]`, () => {
     form(answers.length === (claim === null ? 0 : statements.length), "has not an answer to each statement");
-    form(claim === null || plausible(claim, ofRatio), "a bound is impossible");
+    form(claim === null || plausible(claim), "a bound is impossible");
     answers.forEach((given, j) => at(`.answers[${j}]`, () => answerFits(people, given, statements[j].objective)));
   }));
 
-  function plausible({ bound, attained }, ratio) {
+  function plausible({ bound, attained }) {
     return [bound, attained ?? bound].every((x) => (metric !== "loss" && !ratio) || (x >= 0 && (!ratio || x <= 1)));
   }
   function answerFits({ groups, labels: those }, { witness, proof, ...given }, objective) {
-    form(plausible(given, objective !== null && objective.ratio), "a bound is impossible");
+    form(plausible(given), "a bound is impossible");
     form((witness === null) === (given.attained === null), "a witness is there if and only if a value is attained");
     form(witness === null || !isEvery(objective), "a witness is of two groups");
     const parts = objective !== null && objective.label !== null ? 2 : 1;
@@ -594,9 +596,9 @@ const LAWS = {
   },
   mean_variance: ({ mean, variance }, here, M, sign, drops) => {
     if (drops) return LAWS.mean({ mean }, here, M);
-    const E = Real.of(here(mean)), V = Real.of(here(variance)), gap = Real.of(M).minus(E);
-    const way = sign < 0 ? E : gap, all = V.plus(way.square), far = way.zero ? ZERO : V.over(all), close = ONE.minus(far);
-    const step = way.zero ? ZERO : V.over(way);
+    const E = Real.of(here(mean)), V = Real.of(here(variance)), way = sign < 0 ? E : Real.of(M).minus(E);
+    if (way.zero) return LAWS.mean({ mean }, here, M); // all losses are 0, or M
+    const far = V.over(V.plus(way.square)), close = ONE.minus(far), step = V.over(way);
     const atoms = sign < 0 ? [[ZERO, far], [E.plus(step), close]] : [[E.minus(step), close], [Real.of(M), far]];
     return [atoms, atoms];
   },
@@ -1079,7 +1081,8 @@ function wordsOf({ people, asked }) { // a question, in words that are not its a
   const { group_limits: g, label_limits: l, metric, base_rate_tolerance: tolerance } = asked, rows = g.rows.length + l.rows.length;
   return [
     `${metric.name.replaceAll("_", " ")}${metric.group === null ? "" : ` of the group ${shown(metric.group)}`}`,
-    people.loss === "selected" ? `selected are rows that are predicted as ${shown(people.pos_label)}` : `the loss is called ${shown(people.loss)}`,
+    people.loss === "selected" ? `selected are rows that are predicted as ${shown(people.pos_label)}`
+      : `the loss is called ${shown(people.loss)}`,
     SHIFTS[asked.shift],
     asked.support === "observed" && asked.confidence === null && "only losses and strata that occur",
     !asked.fair ? "any base rates" : tolerance === null ? "equal base rates" : `base rates that differ by at most ${tolerance}`,
@@ -1091,7 +1094,7 @@ function wordsOf({ people, asked }) { // a question, in words that are not its a
   ].filter((part) => part !== false).join("; ");
 }
 const aboutData = ({ rows, weighted, groups, labels }) =>
-  `${rows === null ? "an unknown number of" : rows} rows${weighted ? " with weights" : ""}; groups ${listed(groups)}; labels ${listed(labels)}`;
+  `${rows ?? "an unknown number of"} rows${weighted ? " with weights" : ""}; groups ${listed(groups)}; labels ${listed(labels)}`;
 
 function gateOf(one, points, { threshold, passed }) { // its truth, and its words
   const [side, choose] = isRatio(one) ? ["at least", least] : ["at most", most];
@@ -1123,15 +1126,16 @@ function questionProved(one, counted, notes, progress) {
 
 const LEFT = [
   "what names look like: a loss may be called almost like one of ours",
-  "that the statistics are those of the data, and what the document says for people: where it comes from, producer, excluded rows, the gap aimed at, radii without a claim",
+  "that the statistics are those of the data, and what the document says for people: where it comes from, producer, "
+    + "excluded rows, the gap aimed at, radii without a claim",
 ];
 const BEYOND = "the sample of the region prequential and its bets are left to fairbound verify; all else holds";
 
-const inWords = (n, one, many) => (n === 1 ? `1 ${one}` : `${n} ${many}`);
+const inWords = (n, one, many) => `${n} ${n === 1 ? one : many}`;
 const checkedOf = (read, { leaves, radii, witnesses }) => [
   "the text, the entries and how they fit together", "the digest of the statistics",
-  `the multipliers of ${leaves} leaves at ${inWords(radii, "radius", "radii")}, by weak duality, in exact numbers rounded outward`,
-  `${witnesses} worst cases: limits, base rates, distance and value`, "that the metrics follow from their statements",
+  `the multipliers of ${inWords(leaves, "leaf", "leaves")} at ${inWords(radii, "radius", "radii")}, by weak duality, rounded outward`,
+  `${inWords(witnesses, "worst case", "worst cases")}: limits, base rates, distance and value`, "that the metrics follow from their statements",
   read.gates.length && `what ${inWords(read.gates.length, "gate says", "gates say")} of the bounds`,
   read.confidence !== null && "the confidence region of the sample, computed anew from the counts",
 ].filter(Boolean);
@@ -1141,7 +1145,7 @@ function documentProved(read, questions, counted, notes, progress) { // what was
   const radii = questions.flatMap(({ asked }) => asked.points.filter((point) => point.claim !== null)).length;
   const proved = questions.map((one, i) => {
     const prove = () => questionProved(one, counted, notes, (done) => progress(done, radii));
-    return questions.length > 1 ? at(`question ${i} (${one.asked.metric.name.slice(0, 80)})`, prove) : prove();
+    return questions.length > 1 ? at(`question ${i} (${shown(one.asked.metric.name).slice(1, -1)})`, prove) : prove();
   });
   const errors = total(read.questions.map((asked) => ONE.minus(asked.confidence ?? 1)));
   need(errors.atMost(ONE.minus(read.confidence ?? 1)), "the questions together may be wrong too often");
@@ -1212,10 +1216,6 @@ function* twister(words) { // random numbers: the Mersenne Twister, seeded with 
   }
 }
 
-const before = (a, b) => { // the order of texts of bytes
-  for (let i = 0; i < Math.min(a.length, b.length); i += 1) if (a[i] !== b[i]) return a[i] - b[i];
-  return a.length - b.length;
-};
 const lastUpTo = (list, x, high) => { // the number of the last entry that is not above x, at most `high`
   let a = 0, b = high;
   while (a < b) { const c = (a + b + 1) >> 1; if (list[c] <= x) a = c; else b = c - 1; }
@@ -1246,9 +1246,10 @@ function recounted(people, { losses, seed: given }, cells) {
     for (const bin of cell.parts) rows.set(numberOf(bin), (rows.get(numberOf(bin)) ?? 0) + bin[2]);
     const pairs = [...rows].sort((a, b) => a[0] - b[0]), words = new DataView(new ArrayBuffer(16 * pairs.length));
     pairs.flat().forEach((x, i) => words.setBigInt64(8 * i, BigInt(x), true));
-    return { pairs, bytes: new Uint8Array(words.buffer), counts: losses.map(() => 0), less: cell.sign < 0 };
+    const bytes = new Uint8Array(words.buffer);
+    return { pairs, bytes, key: hex(bytes), counts: losses.map(() => 0), less: cell.sign < 0 };
   });
-  const order = held.filter((cell) => cell.pairs.length).sort((a, b) => before(a.bytes, b.bytes));
+  const order = held.filter((cell) => cell.pairs.length).sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
   const key = sha256(Uint8Array.from([...encode(`${given},${B};`), ...order.flatMap((cell) => [...sha256(cell.bytes)])]));
   const words = INDEX(8).map((i) => new DataView(key.buffer).getInt32(28 - 4 * i));
   while (words.at(-1) === 0) words.pop();
@@ -1280,9 +1281,15 @@ const budget = (err, n, b) => remembered(`${err.lo} ${err.e} ${n} ${b}`, () => {
   const enough = (x) => {
     const X = Real.of(x), decay = X.negated.exp, term = [decay, decay.times(X.sqrt).times(2).over(fixed(PI, 8192n).sqrt)];
     let piece = term[1], erf = ZERO; // erf(sqrt x), from below, so that all is from above
-    for (let k = 1; k < 1e5 && (k < x || piece.about > 1e-60); k += 1) { erf = erf.plus(piece); piece = piece.times(X).over(k + 0.5); }
+    for (let k = 1; k < 1e5 && (k < x || piece.about > 1e-60); k += 1) {
+      erf = erf.plus(piece);
+      piece = piece.times(X).over(k + 0.5);
+    }
     const Q = [ZERO, ONE.minus(erf)];
-    for (let j = 2; j <= n + b; j += 1) { Q.push(Q[j - 2].plus(term[j - 2])); term.push(term[j - 2].times(X).over(j / 2)); }
+    for (let j = 2; j <= n + b; j += 1) {
+      Q.push(Q[j - 2].plus(term[j - 2]));
+      term.push(term[j - 2].times(X).over(j / 2));
+    }
     let sum = ZERO, chosen = new Real(1n, 1n, -b);
     for (let i = 0; i <= b; i += 1) { sum = sum.plus(chosen.times(Q[n + i])); chosen = chosen.times(b - i).over(i + 1); }
     return sum.atMost(err);
@@ -1369,7 +1376,7 @@ const limitsHits = (t, k, m, x, each) => {
   return sum.atMost(each);
 };
 // ... of rows with the mean share e, ...
-const limitsMean = (t, e, m, each) => !t.below(ONE) || (e.below(t) && each.log.negated.atMost(kl(e, t).times(m)));
+const limitsMean = (t, e, m, each) => ONE.atMost(t) || (e.below(t) && each.log.negated.atMost(kl(e, t).times(m)));
 // ... or a mean E, of m rows with so many of each value up to M; eta is the best one that is found in doubles.
 const limitsValues = (E, M, pairs, m, x) => {
   const a = ONE.minus(shared(upTo(pairs).map(([k, n]) => ({ W: ONE, ...oneSided(k, n, x) })), x).over(m));
@@ -1482,17 +1489,18 @@ function samplingProved({ people, asked }, place, confidence) { // what it canno
   need(same(sampling.weight, people.weight), "the weights of the surrogate are not those of the rows");
   const cells = sampled(people, place), err = ONE.minus(confidence), notes = [];
   const choice = (what) => notes.push(`the choice of ${what}, to be made without looking at the rows`);
+  const even = (x) => (Math.abs(x % 1) === 0.5 ? 2 * Math.round(x / 2) : Math.round(x)), usual = Math.max(2, even(0.8 * rows ** 0.2));
+  let random = stratified;
   if (stratified) choice("the strata, and of where columns are cut");
   if (sampling.region === "hoeffding") {
     byHoeffding(place, cells, err, people);
     choice("the region");
-    return notes;
+  } else {
+    need(sampling.region === "sphere" && (stratified || sampling.losses !== null), "the region is unknown");
+    random = onSphere(place, cells, err, people) || stratified;
+    if (sampling.seed) choice("the seed");
+    if (!stratified && sampling.losses.length - 1 !== (zeroOne(loss) ? 1 : usual)) choice("the number of losses");
   }
-  need(sampling.region === "sphere" && (stratified || sampling.losses !== null), "the region is unknown");
-  const random = onSphere(place, cells, err, people), usual = 0.8 * rows ** 0.2;
-  const even = Math.abs(usual % 1) === 0.5 ? 2 * Math.round(usual / 2) : Math.round(usual);
-  if (sampling.seed) choice("the seed");
-  if (!stratified && sampling.losses.length - 1 !== (zeroOne(loss) ? 1 : Math.max(2, even))) choice("the number of losses");
   if (random && !zeroOne(loss) && !["brier", "jsd", "absolute"].includes(loss)) choice("the largest loss");
   return notes;
 }

@@ -232,18 +232,23 @@ def least_affinity_of_classes(counts: Floats, error: float) -> float:
     and whose losses are, in every cell, stochastically as large as P's or larger.
     """
     mass = counts.sum(axis=1)
-    tree = MassTree.of(mass)
     inside = loss_counts(counts)
     x = budget(error, len(mass) - 1, inside.hits.size)
-    edges = np.linspace(0.0, x, SLABS + 1)
-    for_masses, for_losses = edges[1:], x - edges[:-1]  # the masses use between one edge and the next
-    missing = tree.deviation(for_masses)
+    missing, growth = _of_masses(tuple(mass.tolist()), x)
     used = inside.rows > 0
-    cell = np.nonzero(used)[0]
     nodes = Counts(inside.hits[used][:, None], inside.rows[used][:, None])
-    weight = np.sqrt(tree.growth(for_masses)[-len(mass) :][cell])
+    for_losses = x - np.linspace(0.0, x, SLABS + 1)[:-1]
+    weight = np.sqrt(growth[np.nonzero(used)[0]])
     missing = missing + shared(for_losses, weight, *nodes.slope_and_offset(for_losses))
     return _affinity(float(missing.max()), float(mass.sum()))
+
+
+@lru_cache(maxsize=4)
+def _of_masses(mass: tuple[float, ...], x: float) -> tuple[Floats, Floats]:
+    """Return for each slab of the cost what the masses miss, and how much the cells can grow: once for all pairs."""
+    tree = MassTree.of(np.array(mass))
+    for_masses = np.linspace(0.0, x, SLABS + 1)[1:]  # the masses use between one edge and the next
+    return tree.deviation(for_masses), tree.growth(for_masses)[-len(mass) :]
 
 
 def largest_means(counts: Floats, losses: Floats, error: float) -> Floats:

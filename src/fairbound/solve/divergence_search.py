@@ -176,7 +176,7 @@ class Search:
                 found = way.prove(self.rho, vertices, cutoff, self._cap, rough=rough)
                 self.work += found.work
                 if number == 0 or found.bound < pieces.bound[index]:
-                    pieces.guess[index] = found.label_share
+                    pieces.guess[index] = found.by.label_share
                 self._keep(int(index), number, found)
                 if found.bound <= cutoff:
                     break
@@ -205,7 +205,8 @@ class Search:
         return np.where((part > INSIDE) & (part < 1 - INSIDE), part, 0.5)
 
     def _keep(self, index: int, number: int, found: Proved) -> None:
-        parts = found.w, found.centre, found.omega, np.array(found.lam), np.array(float(number))
+        by = found.by
+        parts = by.w, by.centre, by.omega, np.array(by.lam), np.array(float(number))
         many = {name: part[None] for name, part in zip(MULTIPLIERS, parts, strict=True)}
         self.forest.pieces.keep(np.array([index]), np.array([found.bound]), many)
 

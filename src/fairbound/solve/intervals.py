@@ -19,7 +19,7 @@ from fairbound.arithmetic.arrays import Booleans, Floats, Integers
 from fairbound.arithmetic.rounding import least_affinity
 from fairbound.solve.answer import Answer
 from fairbound.solve.mean_batch import BEST_ACCURACY, MeanBatch, last_share
-from fairbound.solve.mean_leaves import MeanLeaves, centred, in_first, mean_bound, tuned
+from fairbound.solve.mean_leaves import MeanLeaves, in_first, mean_bound, tuned
 from fairbound.solve.means import MeansSolution
 from fairbound.solve.problem import Problem
 from fairbound.solve.rows import Rows
@@ -312,9 +312,12 @@ class IntervalSearch:
         job, ends = nodes.job[pair[:, 0]], nodes.share[pair]
         bound, best = np.full(len(job), np.inf), None
         left = np.arange(len(job))
-        for offer in self._offers(nodes):
-            theta_ends = offer(pair[left])
-            value, leaves = self._bounded(job[left], ends[left], theta_ends)
+        within = (ends[:, 0] >= self.likely[job, 0]) & (ends[:, 1] <= self.likely[job, 1])
+        for offer, discards in self._offers(nodes):
+            left = left[~within[left]] if discards else left
+            if not len(left):
+                break
+            value, leaves = self._bounded(job[left], ends[left], offer(pair[left]))
             if best is None:
                 bound, best = value, leaves
             else:
@@ -322,12 +325,9 @@ class IntervalSearch:
                 bound[left[better]] = value[better]
                 best.put(left[better], leaves.take(better))
             left = left[bound[left] > self._goal(job[left]) + 0.9 * self.tol]
-            if not len(left):
-                break
         if best is None:
             message = "there is always some way to make multipliers"
             raise RuntimeError(message)
-        self._recentre(job, bound, best)
         return Intervals(job, bound), best
 
     def _bounded(self, job: Integers, ends: Floats, offered: _Offered) -> tuple[Floats, MeanLeaves]:
@@ -336,22 +336,9 @@ class IntervalSearch:
         value = np.empty(len(job))
         for number, here in self._by_problem(job):
             problem, rho = self.batch.problems[number], self.rho[job[here]]
-            own = tuned(problem, self.batch.rates, rho, leaves.take(here))
+            own, value[here] = tuned(problem, self.batch.rates, rho, leaves.take(here))
             leaves.put(here, own)
-            value[here] = mean_bound(problem, self.batch.rates, rho, own)
         return value, leaves
-
-    def _recentre(self, job: Integers, bound: Floats, leaves: MeanLeaves) -> None:
-        """Choose better centres where that may close a gap."""
-        wanting = bound > self._goal(job) + 0.9 * self.tol
-        for number, here in self._by_problem(job):
-            open_ = here[wanting[here]]
-            if len(open_):
-                rho = self.rho[job[open_]]
-                own, value = centred(self.batch.problems[number], self.batch.rates, rho, leaves.take(open_))
-                better = value < bound[open_]
-                bound[open_[better]] = value[better]
-                leaves.put(open_[better], own.take(better))
 
     def _by_problem(self, job: Integers) -> Iterator[tuple[int, Integers]]:
         for number in range(len(self.batch.problems)):
@@ -374,18 +361,21 @@ class IntervalSearch:
         limits = offered.omega, offered.group_mu, offered.label_mu
         return MeanLeaves(ends.copy(), zeta, slope, np.zeros(len(job)), centre, nu, *limits)
 
-    def _offers(self, nodes: Nodes) -> Iterator[Callable[[Integers], _Offered]]:
-        """Yield ways to make multipliers for pairs of nodes, the most promising first."""
+    def _offers(self, nodes: Nodes) -> Iterator[tuple[Callable[[Integers], _Offered], bool]]:
+        """Yield ways to make multipliers for pairs of nodes, the most promising first.
+
+        Some are good only for discarding shares that no distribution in the ball has.
+        """
         for chosen in (slice(None), slice(0, 1), slice(1, 2)):
-            yield partial(self._steady, nodes, chosen)
+            yield partial(self._steady, nodes, chosen), False
         for end in (0, 1):
-            yield partial(self._kept, nodes, end)
-        yield partial(self._plain, nodes)
+            yield partial(self._kept, nodes, end), False
+        yield partial(self._plain, nodes), True
         if self.limited:
-            yield partial(self._plain_within, nodes)
+            yield partial(self._plain_within, nodes), True
         if self.batch.rates.tolerance > 0.0 or self.batch.problems[0].labels.size == 2:
             for much in SIZES:
-                yield partial(self._excluding, nodes, much)
+                yield partial(self._excluding, nodes, much), True
 
     def _steady(self, nodes: Nodes, chosen: slice, pair: Integers) -> _Offered:
         """Bring the multipliers at both ends to the size and the levels of the ``chosen`` end, or of their mean.

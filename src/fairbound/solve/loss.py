@@ -30,6 +30,9 @@ from fairbound.solve.witness import Witness, build_witnesses, joined
 #: How closely programs are solved: at first, relative to the tolerance's share of a cell, and at best.
 ROUGH_ACCURACY, BEST_ACCURACY = 0.1, 1e-14
 
+#: What a gap may come to that is the solver's, in units of the largest ceiling.
+ROUNDING = 1e-3
+
 
 def loss_answers(
     problem: Problem,
@@ -50,7 +53,13 @@ def loss_answers(
         return answers
     left = _open(answers, tol)
     if len(left):
-        _improve(answers, left, second.answers(rhos[left]))
+        if (
+            applies(problem) and not problem.labels.limited
+        ):  # with one value in each cell both programs have the same value, but for rounding
+            nearly = [i for i in left if answers[i].bound - answers[i].witness.loss <= ROUNDING * problem.scale]
+            left = np.array(nearly, dtype=np.int64)
+        if len(left):
+            _improve(answers, left, second.answers(rhos[left]))
         left = _open(answers, tol)
         _climb(sides[0], answers, left, rhos)
         left = _open(answers, tol)

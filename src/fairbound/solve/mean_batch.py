@@ -216,8 +216,7 @@ class MeanBatch:
             if not len(chosen):
                 continue
             own, radii = found.take(chosen), rho[chosen]
-            leaves = tuned(problem, self.rates, radii, self.leaves(own))
-            bound = mean_bound(problem, self.rates, radii, leaves)
+            leaves, bound = tuned(problem, self.rates, radii, self.leaves(own))
             # Where the ball gains nothing, the ceilings themselves are the best multipliers.
             plain = self.plain(number, len(chosen))
             if len(self.parts) == 1 and self.rates.tolerance == 0.0 and problem.labels.limited:

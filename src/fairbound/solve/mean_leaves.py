@@ -8,7 +8,7 @@ slope_i`` move with the share ``x_i`` of the part that the cell is in. With ``ta
     H_s = sum of p_i E_i[ x_i / (theta_i(x) - v) ] over the cells of a group,
 
 where level(x) is what the theta add up to (docs/specification.md). Each term of H is a fraction of x; where one is
-concave its tangent at a stored centre takes its place, so the centre is chosen: where it makes the bound smallest.
+concave its tangent at a stored centre takes its place.
 """
 
 from __future__ import annotations
@@ -24,12 +24,6 @@ from fairbound.solve.leaf_bounds import LEAST, MOST, PROBABILITY_ROUNDINGS
 from fairbound.solve.problem import Problem
 from fairbound.solve.proof import Cut, FractionalProof
 from fairbound.solve.rows import Rows
-
-#: Where tangents may be taken, as parts of the way through an interval; how often, and in what ratio, it is cut then.
-CENTRES, SECTIONS, GOLDEN = (0.0, 0.25, 0.5, 0.75, 1.0), 6, 0.618
-
-#: No tangent is taken at a smaller share.
-SMALLEST = 1e-12
 
 #: Roundings allowed for in a fraction of a few numbers, and in an end of an interval, which halvings lead to.
 FEW = 48
@@ -105,23 +99,43 @@ def _shares(problem: Problem, ends: Floats) -> Floats:
     return np.where(in_first(problem), ends[..., None], 1.0 - ends[..., None])
 
 
-def mean_bound(problem: Problem, rates: BaseRates, rho: Floats, leaves: MeanLeaves) -> Floats:
-    """Bound a mean in every interval; infinity where multipliers prove nothing."""
+@dataclass(frozen=True)
+class _Ends:
+    """What leaves come to at the ends, whatever lam: level and pull (L, ends); and whose thetas are feasible (L,)."""
+
+    level: Floats
+    pull: Floats
+    feasible: Booleans
+
+
+def _at_ends(problem: Problem, rates: BaseRates, leaves: MeanLeaves) -> _Ends:
+    """Evaluate leaves at the ends, rounded up."""
     share = _shares(problem, leaves.ends)
     with np.errstate(all="ignore"):
         theta, error = _thetas(leaves, share)
         level, pull = _levels(problem, rates, leaves, share, theta), _pulls(problem, rates, leaves, share)
         mu = np.repeat(leaves.group_mu[:, None], pull.shape[1], axis=1)
         whole: Booleans = np.logical_and.reduce(np.isfinite(pull), axis=2)
-        pulled = problem.groups.support(np.where(whole[..., None], pull, 0.0), mu)
+        pulled = np.where(whole, problem.groups.support(np.where(whole[..., None], pull, 0.0), mu), np.inf)
+    feasible: Booleans = np.logical_and.reduce(theta - error >= problem.ceiling, axis=(1, 2, 3))
+    return _Ends(level, pulled, feasible)
+
+
+def mean_bound(
+    problem: Problem, rates: BaseRates, rho: Floats, leaves: MeanLeaves, at_ends: _Ends | None = None
+) -> Floats:
+    """Bound a mean in every interval; infinity where multipliers prove nothing."""
+    at_ends = _at_ends(problem, rates, leaves) if at_ends is None else at_ends
+    level, pull = at_ends.level, at_ends.pull
+    with np.errstate(all="ignore"):
         lam = leaves.lam[:, None]
-        gained = np.where(lam > 0, np.where(whole, raised(lam * lam * pulled, 6), np.inf), 0.0)
+        gained = np.where(lam > 0, np.where(np.isfinite(pull), raised(lam * lam * pull, 6), np.inf), 0.0)
         worst, size = level + gained, np.abs(level) + np.where(np.isfinite(gained), gained, 0.0)
         limit = np.where(leaves.omega.any(axis=1), rates.labels.support(leaves.omega, leaves.label_mu), 0.0)
         gain = lowered(2.0 * leaves.lam * least_affinity(rho), 4)
         bound = worst.max(axis=1) + limit - gain
         bound = bound + margin(size.max(axis=1) + np.abs(limit) + gain, 8)
-    held = (theta - error >= problem.ceiling).all(axis=(1, 2, 3)) & (leaves.lam >= 0) & (leaves.centre > 0).all(axis=1)
+    held = at_ends.feasible & (leaves.lam >= 0) & (leaves.centre > 0).all(axis=1)
     for name in ("zeta", "slope", "lam", "centre", "nu", "omega", "group_mu", "label_mu"):
         entry = getattr(leaves, name)
         usable = np.abs(entry) < MOST
@@ -213,15 +227,11 @@ def _tangents(c: Floats, d: Floats, start: Floats, spots: tuple[Floats, Floats],
     return np.where(low > 0, found, np.inf)
 
 
-def tuned(problem: Problem, rates: BaseRates, rho: Floats, leaves: MeanLeaves) -> MeanLeaves:
-    """Choose the lam that makes the bounds of leaves least: the bound is convex in it."""
-    share = _shares(problem, leaves.ends)
-    level = _levels(problem, rates, leaves, share, _thetas(leaves, share)[0])
-    pull = _pulls(problem, rates, leaves, share)
-    tau = least_affinity(rho)[:, None]
+def tuned(problem: Problem, rates: BaseRates, rho: Floats, leaves: MeanLeaves) -> tuple[MeanLeaves, Floats]:
+    """Choose the lam that makes the bounds of leaves least, and return these: the bound is convex in it."""
+    at_ends = _at_ends(problem, rates, leaves)
+    level, total, tau = at_ends.level, at_ends.pull, least_affinity(rho)[:, None]
     with np.errstate(all="ignore"):
-        mu = np.repeat(leaves.group_mu[:, None], pull.shape[1], axis=1)
-        total = np.where(np.isfinite(pull).all(axis=2), problem.groups.support(pull, mu), np.inf)
         offers = tau / total
         if total.shape[1] == 2:
             fall, rise = level[:, :1] - level[:, 1:], total[:, 1:] - total[:, :1]
@@ -230,31 +240,5 @@ def tuned(problem: Problem, rates: BaseRates, rho: Floats, leaves: MeanLeaves) -
         gained = np.square(offers)[:, None] * total[..., None]
         values = (level[..., None] + np.where(offers[:, None] > 0, gained, 0.0)).max(axis=1) - 2.0 * offers * tau
         values = np.where(np.isfinite(values), values, np.inf)
-    lam = offers[np.arange(len(offers)), values.argmin(axis=1)]
-    return replace(leaves, lam=lam)
-
-
-def centred(problem: Problem, rates: BaseRates, rho: Floats, leaves: MeanLeaves) -> tuple[MeanLeaves, Floats]:
-    """Choose the centres of tangents, the best of a few, then better ones around it; return the bounds too."""
-    low, high = np.maximum(leaves.ends[:, 0], SMALLEST), np.minimum(leaves.ends[:, 1], 1.0 - SMALLEST)
-
-    def at(u: Floats) -> tuple[MeanLeaves, Floats]:
-        offered = tuned(problem, rates, rho, replace(leaves, centre=np.stack([u, 1.0 - u], axis=1)))
-        return offered, mean_bound(problem, rates, rho, offered)
-
-    found = [at(low + part * (high - low)) for part in CENTRES]
-    values = np.array([bound for _, bound in found])
-    place, row = values.argmin(axis=0), np.arange(len(low))
-    best, least = found[0]
-    for offered, bound in found[1:]:
-        best, least = offered.merged(bound < least, best), np.minimum(bound, least)
-    spots = low + np.array(CENTRES)[:, None] * (high - low)
-    low, high = spots[np.maximum(place - 1, 0), row], spots[np.minimum(place + 1, len(CENTRES) - 1), row]
-    for _ in range(SECTIONS):
-        inner = low + (1.0 - GOLDEN) * (high - low), low + GOLDEN * (high - low)
-        pair = [at(u) for u in inner]
-        for offered, bound in pair:
-            best, least = offered.merged(bound < least, best), np.minimum(bound, least)
-        left = pair[0][1] < pair[1][1]
-        low, high = np.where(left, low, inner[0]), np.where(left, inner[1], high)
-    return best, least
+    found = replace(leaves, lam=offers[np.arange(len(offers)), values.argmin(axis=1)])
+    return found, mean_bound(problem, rates, rho, found, at_ends)

@@ -41,18 +41,10 @@ Tilted = tuple[Floats, Floats, Floats, Floats]
 
 @dataclass(frozen=True)
 class Proved:
-    """A bound over a piece, what proves it, and the shares of the relaxed worst case in it.
-
-    ``work`` is what it took, in programs of few atoms.
-    """
+    """A bound over a piece, and the multipliers that prove it; ``work`` is what it took, in programs of few atoms."""
 
     bound: float
-    w: Floats
-    centre: Floats
-    omega: Floats
-    lam: float
-    group_share: Floats
-    label_share: Floats
+    by: ConeMultipliers
     work: float = 0.0
 
 
@@ -111,7 +103,7 @@ class Way:
 
     def shares(self, rho: float, spot: Floats, most: float) -> Floats:
         """Return the shares of the other side of a worst case with these shares, as the solver has them."""
-        return self.prove(rho, spot[None], -np.inf, most).group_share
+        return self.prove(rho, spot[None], -np.inf, most).by.group_share
 
     def bounds(
         self, rho: float, vertices: Floats, multipliers: Tilted, counted: tuple[Floats, Floats] | None = None
@@ -137,9 +129,8 @@ class Way:
         """
         scale, given = self.problem.scale, self.given
         lam, mean = max(best.lam, 1e-12 * scale), 0.0 if given is None else best.mean
-        shares = best.group_share, best.label_share
         if not (np.isfinite(best.w).all() and np.isfinite([lam, mean]).all() and np.isfinite(best.omega).all()):
-            return Proved(np.inf, best.w, best.centre, best.omega, lam, *shares)
+            return Proved(np.inf, replace(best, lam=lam))
         times, taken = (np.ones(()), np.zeros(())) if given is None else (given.times(vertices), given.taken(vertices))
         shifts = SHIFTS * max(scale, lam, float(np.abs(best.w).max()))
         if self.divergence.escapes:
@@ -161,4 +152,4 @@ class Way:
             counted = np.broadcast_to(times, (count, *times.shape)), means[:, None, None, None] * taken
             bound = np.where(self.bounds(rho, corners, many, counted) <= 0.0, means, np.inf)
         winner = int(bound.argmin())
-        return Proved(float(bound[winner]), w[winner], best.centre, best.omega, lam, *shares)
+        return Proved(float(bound[winner]), replace(best, w=w[winner], lam=lam))

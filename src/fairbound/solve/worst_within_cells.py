@@ -13,6 +13,7 @@ Nothing here has to be trusted: the distribution is measured afterwards with rou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -31,6 +32,9 @@ from fairbound.solve.problem import Problem
 
 #: How often the interval of the steepness is halved.
 HALVINGS = 60
+
+#: How much of the ball may be left unused, relative.
+CLOSE = 1e-14
 
 #: Steps of Newton's method for levels.
 NEWTON = 60
@@ -149,20 +153,31 @@ def _steepest(
     divergence: Divergence, ground: Ground, rho: float, tilt: Callable[[float], tuple[Floats, Floats]]
 ) -> Inside:
     """Find the steepest tilt inside the ball: the divergence grows with it."""
+    least = float(measure(divergence, ground, *tilt(0.0)))
 
-    def fits(steepness: float) -> bool:
-        return bool(measure(divergence, ground, *tilt(steepness)) <= rho)
+    def excess(size: float) -> float:
+        """Return the logarithm of what the tilt takes, in units of what there is: about linear in that of its size."""
+        took = float(measure(divergence, ground, *tilt(math.exp(size)))) - least
+        return math.log(max(took, 1e-300) / (rho - least))
 
     unit = 1.0 / (float(np.max(np.abs(ground.loss))) or 1.0)
-    low, high = 1e-12 * unit, STEEPEST * unit
-    if fits(high):
-        return Inside(*tilt(high), np.inf)
-    if not fits(low):
+    low, high = math.log(1e-12 * unit), math.log(STEEPEST * unit)
+    if least >= rho or (below := excess(low)) > 0:
         return Inside(*tilt(0.0), 0.0)
-    for _ in range(HALVINGS):
-        middle = float(np.sqrt(low * high))
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return Inside(*tilt(low), low)
+    if (above := excess(high)) <= 0:
+        return Inside(*tilt(math.exp(high)), np.inf)
+    stuck, moved = (below, above), 0
+    for step in range(HALVINGS):  # chords, of which the end that stays counts less and less; a halving now and then
+        chord = low + (high - low) * stuck[0] / (stuck[0] - stuck[1])
+        middle = chord if low < chord < high and step % 4 != 3 else 0.5 * (low + high)
+        here = excess(middle)
+        side = 1 if here <= 0 else -1
+        low, high, below = (middle, high, here) if side > 0 else (low, middle, below)
+        other = stuck[side > 0] * (0.5 if side == moved else 1.0)
+        stuck, moved = ((here, other) if side > 0 else (other, here)), side
+        if below > -CLOSE or high - low < CLOSE:
+            break
+    return Inside(*tilt(math.exp(low)), math.exp(low))
 
 
 def _tilted(ground: Ground, mass: Floats) -> Callable[[float], Floats]:
