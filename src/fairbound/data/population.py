@@ -21,7 +21,7 @@ from fairbound.data.predicted import Predicted, check_predicted, find_positive, 
 from fairbound.data.predictions import predicted_labels, probabilities
 from fairbound.data.provenance import UNTOLD, Provenance
 from fairbound.data.rows_seen import check_unseen
-from fairbound.data.strata import ByStratum, Cuts, Strata, fold
+from fairbound.data.strata import ByStratum, Cuts, Strata, fold, told_cuts
 from fairbound.data.tally import Tally, check_tally, tally_of_counts
 from fairbound.errors import InputError, argument, either, given
 from fairbound.wording.notebook import html_paragraph, html_table
@@ -501,7 +501,7 @@ class Population:
         )
         counted = count_frame(frame, columns)
         population = cls._of(counted, unknown_predictions, cuts, (groups is not None, labels is not None))
-        return replace(population, provenance=Provenance(columns=columns.roles))
+        return replace(population, provenance=Provenance(columns=columns.roles, cuts=told_cuts(cuts)))
 
     @classmethod
     def from_tally(cls, tally: Tally, *, unknown_predictions: str = "refuse", cuts: Cuts | None = None) -> Population:
