@@ -101,7 +101,7 @@ def validate(
         limited=any(limits),
     )
     if objective is not None:
-        refuse_metric(population, objective, distance, shift, condition)
+        refuse_metric(population, objective, distance, condition)
     chosen = find_region(region)
     if confidence is not None:
         confidence = read_confidence(confidence)
