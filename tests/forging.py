@@ -32,10 +32,13 @@ from fairbound import (
     certify_curve,
     verify,
 )
+from fairbound.arithmetic.rounding import least_affinity
 from fairbound.certificate.document import digest, read_populations
 from fairbound.certificate.statements import certificates
 from fairbound.problem import metrics
 from fairbound.problem.objective import Objective
+from fairbound.sampling.discretise import Sample
+from fairbound.sampling.prequential import Wagers, dealt
 from fairbound.solve.solver import Solver
 from fairbound.verify import document as typed
 from fairbound.verify.balls import PRECISION, RefusedError
@@ -67,8 +70,9 @@ CELLS = (
 )
 
 
-def _rows() -> Population:
-    group, label, predicted = (np.repeat([cell[i] for cell in CELLS], [cell[3] for cell in CELLS]) for i in range(3))
+def _rows(share: int = 1) -> Population:
+    times = [cell[3] // share for cell in CELLS]
+    group, label, predicted = (np.repeat([cell[i] for cell in CELLS], times) for i in range(3))
     return Population.from_predictions(label.tolist(), predicted.tolist(), sensitive_features=group.tolist())
 
 
@@ -102,6 +106,7 @@ POPULATIONS: dict[str, Callable[[], Population]] = {
     "moments": lambda: Population.from_moments(P, E),
     "variances": lambda: Population.from_moments(P, E, 0.4 * E * (1 - E)),
     "rows": _rows,
+    "few": lambda: _rows(8),
     "graded": _graded,
     "strata": _strata,
     "zero-one strata": lambda: replace(_strata(), loss_name="zero_one"),
@@ -171,6 +176,7 @@ def _questions() -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield f"{shift}, {region}", "rows", asked
             yield f"{shift}, {region}, graded", "graded", asked
             yield f"{shift}, {region}, group_loss_difference", "graded", {**asked, **named("group_loss_difference")}
+    yield "bets on rows", "few", {"confidence": 0.9, "region": "prequential", "rho": 0.3}
     yield "observed support", "graded", {"support": "observed"}
     for asked in ({}, {"divergence": "trimming", "rho": 0.3}, named("group_loss_difference")):
         yield f"strata, {', '.join(map(str, asked.values())) or 'loss'}", "strata", {"shift": "stratified", **asked}
@@ -243,6 +249,9 @@ def _more_mutants(name: str) -> int:
         return 250
     return 60 if known == "graded" and "metric" in asked else 0
 
+
+#: Bets on rows: the bound is about what the rows were drawn from, the worst case about the rows themselves.
+ON_ROWS = {name for name, (_, asked) in QUESTIONS.items() if asked.get("region") == "prequential"}
 
 #: How many mutants of each question's answer there are.
 MUTANTS = {name: 60 + _more_mutants(name) for name in QUESTIONS}
@@ -375,7 +384,7 @@ WORDS = (
     ("any", "observed"),
     ("refuse", "ceiling"),
     ("hellinger", "total_variation", "kl", "chi_squared", "trimming", "cressie_read"),
-    ("sphere", "hoeffding"),
+    ("sphere", "hoeffding", "prequential", "asymptotic"),
     ("losses", "mean", "mean_variance", "strata"),
     ("loss", *METRICS),
 )
@@ -649,11 +658,26 @@ def _assert_answers_true(
         for one, answer in zip(read.question.statements, point.answers, strict=True):
             truth = _truth(read, one, one.objective, point.rho, tol, budget)
             assert way * answer.bound >= way * truth.attained - 1e-12
+            if one.sampling is not None and one.sampling.region == "prequential":
+                assert answer.bound >= least_rejected(read, one, point.rho) - 1e-6
             assert (
                 one.confidence is not None
                 or answer.attained is None
                 or way * answer.attained <= way * truth.bound + ROUNDING
             )
+
+
+def least_rejected(read: typed.Single, one: typed.Statement, rho: float) -> float:
+    """Return the least value that bets on a document's rows reject, by our own arrays."""
+    sampling = one.sampling
+    assert sampling is not None
+    assert one.confidence is not None
+    assert sampling.counts is not None
+    assert sampling.losses is not None
+    assert sampling.seed is not None
+    sample = Sample(np.array(sampling.counts, dtype=float), np.array(sampling.losses), sampling.seed)
+    blocks, error = dealt(sample, sampling.seed)[None], (1.0 - one.confidence) / len(read.question.points)
+    return float(Wagers.on(blocks, sample.losses, float(least_affinity(rho)), error).least()[0])
 
 
 def assert_no_more_is_proved(document: Document, tol: float = 1e-3, budget: int | None = 20) -> None:

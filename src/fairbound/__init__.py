@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time a name is i
     from fairbound.errors import DataWarning, InfeasibleError, InputError, SmallCellWarning, ThresholdError
     from fairbound.improve.threshold import CertifiedThreshold
     from fairbound.reporting.report import Report, report
-    from fairbound.sampling.region import REGIONS, Hoeffding, Prequential, Region, Sphere, Surrogate
+    from fairbound.sampling.region import REGIONS, Asymptotic, Hoeffding, Prequential, Region, Sphere, Surrogate
     from fairbound.solve.between import divergence_between, hellinger_radius, renyi_radius
     from fairbound.solve.measured import MeasuredShift, shift_between
     from fairbound.solve.nearest import NearestFair, nearest_fair
@@ -47,7 +47,7 @@ _HOMES = {
     "errors": ("DataWarning", "InfeasibleError", "InputError", "SmallCellWarning", "ThresholdError"),
     "improve.threshold": ("CertifiedThreshold",),
     "reporting.report": ("Report", "report"),
-    "sampling.region": ("REGIONS", "Hoeffding", "Prequential", "Region", "Sphere", "Surrogate"),
+    "sampling.region": ("REGIONS", "Asymptotic", "Hoeffding", "Prequential", "Region", "Sphere", "Surrogate"),
     "solve.between": ("divergence_between", "hellinger_radius", "renyi_radius"),
     "solve.measured": ("MeasuredShift", "shift_between"),
     "solve.nearest": ("NearestFair", "nearest_fair"),
@@ -59,6 +59,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "LOSSES",
     "REGIONS",
+    "Asymptotic",
     "Certificate",
     "CertificateCurve",
     "CertifiedThreshold",

@@ -314,6 +314,21 @@ def test_a_table_is_counted_again(file: str, columns: list[str], capsys: pytest.
     assert said.startswith(f"{out}: the claim is proved, of other data than {other}")
 
 
+@pytest.mark.parametrize("cuts", [["--cuts", "w=1.5,2"], ["--cuts", "w=1.5,"], ["--cuts", "w=3"], []])
+def test_strata_are_counted_again(file: str, cuts: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """The document names their columns, and where they were cut."""
+    out = str(Path(file).with_name("c.json"))
+    asked = ["--label", "y", "--group", "sex", "--prediction", "said", "--strata", "w", *cuts]
+    lines(capsys, ["certify", file, *asked, "--shift", "stratified", "--rho", "0.6", "--json", out], 0)
+    assert "the statistics are those of" in lines(capsys, ["verify", out, "--data", file], 0)
+    provenance = json.loads(Path(out).read_text())["provenance"]
+    assert {"role": "stratum", "name": "w"} in provenance["columns"]
+    assert len(provenance["cuts"]) == bool(cuts)
+    if cuts == ["--cuts", "w=1.5,2"]:
+        other = ["--strata", "w", "--cuts", "w=1.2,2"]
+        assert "strata: other names" in lines(capsys, ["verify", out, "--data", file, *other], 1)
+
+
 def test_the_data_of_a_document_without_columns(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     out = Path(file).with_name("c.json")
     lines(capsys, ["certify", file, *ASKED, "--json", str(out)], 0)

@@ -16,11 +16,13 @@ from scipy import stats
 
 from fairbound import (
     Certificate,
+    CertificateCurve,
     InputError,
     Prequential,
     SmallCellWarning,
     Verdict,
     certify,
+    certify_all,
     certify_curve,
     expected_excess,
     largest_certified_rho,
@@ -116,6 +118,16 @@ def test_arrays_and_checker_agree(shape: tuple[int, ...]) -> None:
     assert not rejects(least - 1e-6)
 
 
+@pytest.mark.parametrize("error", ["1e-13", "1e-16", "0"])
+def test_an_error_that_the_order_uses_up_rejects_nothing(error: str) -> None:
+    """Random numbers are multiples of 2^-53: so small a probability of an error is not left, whatever is claimed."""
+    counts = [[[300, 20], [30, 10]], [[100, 10], [20, 10]]]
+    asked = counts, [0.0, 1.0], 0, arb(0.9)
+    with precisely():
+        assert not checker.rejects(arb(1e6), *asked, arb(error))
+        assert checker.rejects(arb(1e6), *asked, arb("1e-11"))
+
+
 def test_multipliers_prove_nearly_the_value() -> None:
     """For the law that they are made of, the largest mean value of a row at any shares is the bound of the solver."""
     for name in ("skewed", "balanced", "rare cell"):
@@ -148,6 +160,26 @@ def test_values_of_rows_bound_every_distribution() -> None:
         mean = centre**2 * gap / below**2 + k[:, None, None] * zeta[..., None] / below**2
         value = zeta.sum(axis=0).max() - lam * tau + 1.0 + 0.25 * lam**2 * mean
         assert float(q[..., 1].sum()) <= float((law * value).sum()) + 1e-12
+
+
+def test_the_checkers_values_of_rows_bound_every_distribution() -> None:
+    """The same of what the checker bets against, whatever the multipliers: what a row wins at two claims tells it."""
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        law, other = (rng.dirichlet(np.ones(8)).reshape(2, 2, 2) for _ in range(2))
+        k, r = rng.dirichlet([1, 1]), rng.dirichlet([1, 1])
+        q = k[:, None, None] * r[:, None] * other / other.sum(axis=2, keepdims=True)
+        tau = float(np.sqrt(law * q).sum())
+        zeta = rng.exponential(0.5, (2, 2)).tolist()
+        chosen = checker.Multipliers(zeta, rng.exponential(3.0), max(map(sum, zip(*zeta, strict=True))), law.tolist())
+        mean = 0.0
+        for place in np.ndindex(law.shape):
+            block = np.zeros(law.shape, dtype=int)
+            block[place] = 1
+            given: Any = block.tolist(), [1.0, 0.0], [k.tolist()], chosen, arb(tau), arb(0.1), 1000
+            lost, won = (math.expm1(float(checker._gain(arb(claimed), *given))) for claimed in (0.0, 1.0))
+            mean += float(law[place]) * -lost / (won - lost)
+        assert float(q[..., 1].sum()) <= mean + 1e-9
 
 
 def test_larger_values_are_rejected_too() -> None:
@@ -305,6 +337,40 @@ def test_forgeries_are_refused(forge: Callable[[dict[str, Any]], None], honest: 
     assert verify(json.dumps(document)).verdict is not Verdict.PROVED
 
 
+@pytest.mark.parametrize(
+    ("asked", "proved"),
+    [
+        ({}, True),
+        ({"fair": False}, False),
+        ({"base_rate_tolerance": 0.1}, False),
+        ({"metric": "group_loss", "group": 0}, False),
+        ({"metric": "group_loss_difference"}, False),
+    ],
+    ids=str,
+)
+def test_bets_prove_nothing_of_other_questions(asked: dict[str, Any], proved: bool) -> None:
+    """Bounds of another region that are so large that bets reject them: only what they are about is proved."""
+    population = TRUTHS["balanced"].draw(300, np.random.default_rng(0))
+    document = json.loads(certify(population, 0.3, confidence=0.9, **asked).to_json())
+    for statement in document["questions"][0]["statements"]:
+        statement["sampling"] |= {"region": "prequential", "seed": 0}
+    result = verify(document)
+    assert (result.verdict is Verdict.PROVED) == proved
+    assert proved or all("general shifting and equal base rates" in reason for reason in result.reasons)
+
+
+def test_the_leeway_counts(honest: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds hold for distributions that miss the ball by a little: by more, and they are not rejected any more."""
+    monkeypatch.setattr("fairbound.verify.sampling.LEEWAY", 1e-3)
+    assert verify(honest).verdict is Verdict.NOT_PROVED
+
+
+def test_so_many_rows_are_not_dealt(honest: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairbound.verify.sampling.MOST_DEALT", 999)
+    assert "deals at most 5000000 rows" not in str(verify(honest).reasons)
+    assert "deals at most 999 rows" in verify(honest).reasons[0]
+
+
 def test_no_rows_of_the_surrogates_own_bound(honest: str) -> None:
     """The proof that a document holds is about the rows: claiming what it proves is refused."""
     document = json.loads(honest)
@@ -343,15 +409,46 @@ def test_what_it_is_not_for_is_refused(asked: dict[str, Any]) -> None:
         certify(population, 0.2, confidence=0.9, region="prequential", **asked)
 
 
-def test_several_radii_are_refused() -> None:
+def test_a_few_radii_share_the_error_probability() -> None:
+    """Each has an equal part: the bound there is that of one radius with this part, and all of them are proved."""
     population = TRUTHS["skewed"].draw(300, np.random.default_rng(0))
-    with pytest.raises(InputError, match="holds at one rho"):
-        certify_curve(population, [0.2, 0.3], confidence=0.9, region="prequential")
-    with pytest.raises(InputError, match="holds at one rho"):
+    asked: dict[str, Any] = {"confidence": 0.9, "region": "prequential"}
+    curve = certify_curve(population, [0.2, 0.3], **asked)
+    for bound, rho in zip(curve.bound, (0.2, 0.3), strict=True):
+        part = certify(population, rho, confidence=0.95, region="prequential").bound
+        assert bound == pytest.approx(part, abs=1e-8)
+        assert bound > certify(population, rho, **asked).bound + 1e-3
+    assert "hold together" in curve.sentences()[1]
+    assert "an equal part" in " ".join(next(iter(curve)).assumptions)
+    document = json.loads(curve.to_json())
+    assert verify(document).verdict is Verdict.PROVED
+    assert CertificateCurve.from_json(curve.to_json()).bound_at(0.25) == curve.bound[1]  # only balls that are nested
+    point = document["questions"][0]["points"][1]
+    alone = certify(population, 0.3, **asked).bound
+    point["claim"]["bound"] = point["answers"][0]["bound"] = alone  # as if the other radius had not been asked
+    result = verify(document)
+    assert result.verdict is Verdict.NOT_PROVED
+    assert "do not reject" in result.reasons[0]
+
+
+def test_gates_at_radii_that_were_fixed() -> None:
+    population = TRUTHS["skewed"].draw(300, np.random.default_rng(0))
+    evidence = certify_all(population, {"loss": 0.7}, [0.2], confidence=0.9, region="prequential")
+    assert evidence["loss"].bound[0] == certify(population, 0.2, confidence=0.9, region="prequential").bound
+    assert verify(evidence.to_json()).passed
+
+
+def test_radii_that_follow_from_the_rows_are_refused() -> None:
+    population = TRUTHS["skewed"].draw(300, np.random.default_rng(0))
+    with pytest.raises(InputError, match="holds at each rho that is chosen beforehand"):
+        certify_curve(population, confidence=0.9, region="prequential")
+    with pytest.raises(InputError, match="holds at each rho"):
         largest_certified_rho(population, 0.9, confidence=0.9, region=Prequential())
     measured = shift_between(population, TRUTHS["skewed"].draw(300, np.random.default_rng(1)))
-    with pytest.raises(InputError, match="holds at one rho"):
+    with pytest.raises(InputError, match="holds at each rho"):
         certify(population, measured, confidence=0.9, region="prequential")
+    with pytest.raises(InputError, match="radii=0 must be a whole number"):
+        Prequential(radii=0)
 
 
 def test_planning() -> None:

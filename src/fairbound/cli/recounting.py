@@ -12,7 +12,7 @@ from fairbound.certificate.statements import fewer_bins
 from fairbound.cli.options import read_population, sha256_of
 from fairbound.cli.output import ProblemError
 from fairbound.data.population import Population
-from fairbound.verify.document import Document, Measure, Strata
+from fairbound.verify.document import Cut, Document, Measure, Strata
 from fairbound.verify.names import CEILINGS, SELECTED
 from fairbound.wording.names import read_name, short_name
 
@@ -30,6 +30,7 @@ ROLES = {
     "probability": "--probability",
     "losses": "--losses",
     "weight": "--weight",
+    "stratum": "--strata",
 }
 
 
@@ -42,6 +43,7 @@ def recount(
     """
     named = {option.partition("=")[0] for option in options}
     told = [f"{ROLES[c.role]}={c.name}" for c in document.provenance.columns if ROLES[c.role] not in named]
+    told += [f"--cuts={_cut(cut)}" for cut in document.provenance.cuts if "--cuts" not in named]
     if not told and not options:
         message = "the document does not name the columns of its data; name them, as for certify (--label ...)"
         raise ProblemError(message)
@@ -61,6 +63,12 @@ def recount(
         same = sha256_of(file) in {one.sha256 for one in document.provenance.files}
         agreeing.append(f"{file} {'has' if same else 'does not have'} the SHA-256 of a file that the document names")
     return agreeing, differences[:MOST_TOLD] + (["and more"] if len(differences) > MOST_TOLD else [])
+
+
+def _cut(cut: Cut) -> str:
+    """Return how a column was cut, as the option has it: one point has a comma behind it."""
+    points = str(cut.quantiles) if cut.at is None else ",".join(map(repr, [*cut.at])) + ","
+    return f"{cut.name}={points}"
 
 
 def _loss(measure: Measure) -> list[str]:

@@ -118,6 +118,7 @@ class Columns:
             *(("group", name) for name in self.groups),
             *found,
             *(("probability", name) for name in self.probability.values()),
+            *(("stratum", name) for name in self.strata),
         )
 
     def named(self, labels: Sequence[Hashable]) -> dict[Hashable, str]:

@@ -21,7 +21,7 @@ from fairbound.data.predicted import Predicted, check_predicted, find_positive, 
 from fairbound.data.predictions import predicted_labels, probabilities
 from fairbound.data.provenance import UNTOLD, Provenance
 from fairbound.data.rows_seen import check_unseen
-from fairbound.data.strata import ByStratum, Cuts, Strata, fold
+from fairbound.data.strata import ByStratum, Cuts, Strata, fold, told_cuts
 from fairbound.data.tally import Tally, check_tally, tally_of_counts
 from fairbound.errors import InputError, argument, either, given
 from fairbound.wording.notebook import html_paragraph, html_table
@@ -389,7 +389,8 @@ class Population:
         estimator
             A classifier or pipeline with ``predict`` (for ``zero_one``) or ``predict_proba`` (for the other losses),
             whose ``classes_`` tell the order of the columns; or any function of X that returns the same, with a column
-            per label in sorted order.
+            per label in sorted order. If it has an argument ``sensitive_features``, as group-aware decisions of
+            :class:`~fairbound.CertifiedThreshold` and Fairlearn's remedies do, it is given the groups.
         X
             Whatever the estimator takes.
         y
@@ -409,7 +410,7 @@ class Population:
         chosen = find_loss(loss, clip)
         check_unseen(estimator, X)
         label = encode_labels("y", y)
-        values = model_values(estimator, X, label, chosen)
+        values = model_values(estimator, X, label, sensitive_features, chosen)
         rows = read_rows(values, label, sensitive_features, sample_weight, strata=strata)
         return cls._of(count_cells(rows, chosen.ceiling, chosen.name), unknown_predictions, cuts)
 
@@ -500,7 +501,7 @@ class Population:
         )
         counted = count_frame(frame, columns)
         population = cls._of(counted, unknown_predictions, cuts, (groups is not None, labels is not None))
-        return replace(population, provenance=Provenance(columns=columns.roles))
+        return replace(population, provenance=Provenance(columns=columns.roles, cuts=told_cuts(cuts)))
 
     @classmethod
     def from_tally(cls, tally: Tally, *, unknown_predictions: str = "refuse", cuts: Cuts | None = None) -> Population:

@@ -109,6 +109,14 @@ def fold(counted: Counted, cuts: Cuts | None) -> Strata | None:
     return Strata(losses, None if known is None else Predicted(known.labels, folded(known.weight)), of_rows)
 
 
+def told_cuts(cuts: Cuts | None) -> tuple[tuple[str, tuple[float, ...] | int], ...]:
+    """Return cuts as documents tell them: by column, points or a number of quantiles (already validated)."""
+    return tuple(
+        (str(name), int(cut) if isinstance(cut, int | np.integer) else tuple(map(float, np.atleast_1d(cut))))
+        for name, cut in (cuts or {}).items()
+    )
+
+
 def _parts(
     values: Sequence[tuple[Hashable, ...]], weight: Floats, cuts: Cuts, columns: Sequence[Any]
 ) -> list[Categories]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy as np
 from fairbound.certificate.certificate import Certificate, keeps
 from fairbound.certificate.curve import CertificateCurve
 from fairbound.certificate.evidence import Evidence, Outcome
-from fairbound.errors import InputError, argument
+from fairbound.errors import InputError, argument, given
 from fairbound.verify.verdict import Verification, verify
-from fairbound.wording.confidence import percent_down
+from fairbound.wording.confidence import APPROXIMATE, percent_down
 from fairbound.wording.digits import Digits, radius_down
 from fairbound.wording.names import printable, short_name
 
@@ -123,7 +123,7 @@ class Summary:
             return source
         if isinstance(source, str | bytes):
             document = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
-            return cls(Evidence.from_json(document), document)
+            return replace(cls.of(Evidence.from_json(document)), document=document)
         unchecked: object = source
         if not isinstance(unchecked, Certificate | CertificateCurve | Evidence):
             message = (
@@ -137,6 +137,12 @@ class Summary:
         if isinstance(source, CertificateCurve):
             sure = next(iter(source)).confidence
             source = Evidence((source,), (None,), sure)
+        if any(certificate.region == APPROXIMATE for curve in source.curves for certificate in curve):
+            message = (
+                f"{argument('source')} has {given('region', APPROXIMATE)}, which proves nothing at its confidence, and "
+                f"what is told to others has to be proved: use another {argument('region')}"
+            )
+            raise InputError(message)
         return cls(source, document)
 
     @cached_property

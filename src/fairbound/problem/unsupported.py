@@ -14,9 +14,7 @@ CURE = f"use {given('divergence', 'hellinger')}" + either(
 )
 
 
-def refuse_metric(
-    population: Population, objective: Objective, divergence: Divergence, shift: str, condition: Condition
-) -> None:
+def refuse_metric(population: Population, objective: Objective, divergence: Divergence, condition: Condition) -> None:
     """Refuse an objective that is not answered under this divergence."""
     if divergence is HELLINGER:
         return
@@ -25,12 +23,6 @@ def refuse_metric(
         message = (
             f"{given('fair', False)} with a metric that compares groups {only}; leave that out, or use a metric of one "
             "group"
-        )
-        raise InputError(message)
-    if objective.ratio and shift != "sensitive":
-        message = (
-            f"a ratio of groups {only} and {given('shift', shift)}; use {given('shift', 'sensitive')}, "
-            f"{given('metric', 'demographic_parity_difference')}, or {CURE}"
         )
         raise InputError(message)
     if objective.label is not None and not objective.inside and len(population.labels) > 2:

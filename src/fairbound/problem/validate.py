@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from fairbound.problem.limits import NO_LIMIT, Ranges, Rows, read_limits
 from fairbound.problem.objective import Objective
 from fairbound.problem.question import Question
 from fairbound.problem.unsupported import CURE, refuse_metric
-from fairbound.sampling.region import Prequential, Region, check_sample, find_region, read_confidence
+from fairbound.sampling.region import Asymptotic, Prequential, Region, check_sample, find_region, read_confidence
 
 
 def _choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
@@ -100,11 +101,17 @@ def validate(
         limited=any(limits),
     )
     if objective is not None:
-        refuse_metric(population, objective, distance, shift, condition)
+        refuse_metric(population, objective, distance, condition)
     chosen = find_region(region)
     if confidence is not None:
         confidence = read_confidence(confidence)
         check_sample(population, support)
+        if isinstance(chosen, Asymptotic) and (objective is not None or metric != "loss" or shift == "stratified"):
+            message = (
+                f"{given('region', 'asymptotic')} is for the loss of all under general or sensitive shifting; use "
+                f"{given('region', 'sphere')}"
+            )
+            raise InputError(message)
         if shift == "stratified":
             _check_strata(population)
         if isinstance(chosen, Prequential):
@@ -222,12 +229,19 @@ def check_prequential(*, plain: bool) -> None:
 
 def refuse_one_radius(region: object, why: str) -> None:
     """Refuse a region that holds at one radius where there may be several."""
-    if isinstance(find_region(region), Prequential):  # type: ignore[arg-type]  # it says what is not known
+    chosen = find_region(region)  # type: ignore[arg-type]  # it says what is not known
+    if isinstance(chosen, Prequential | Asymptotic):
         message = (
-            f"{given('region', 'prequential')} holds at one {argument('rho')} that is chosen beforehand, and {why}; "
+            f"{given('region', chosen.name)} holds at each {argument('rho')} that is chosen beforehand, and {why}; "
             f"use {given('region', 'sphere')}, which holds at all of them at once"
         )
         raise InputError(message)
+
+
+def for_radii(region: str | Region, count: int) -> str | Region:
+    """Return the region for a number of radii: bets divide the error probability among them."""
+    chosen = find_region(region)
+    return replace(chosen, radii=count) if isinstance(chosen, Prequential) and count else region
 
 
 def _check_divergence(divergence: Divergence, condition: Condition, *, skewed: bool, limited: bool) -> None:

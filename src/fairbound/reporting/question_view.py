@@ -108,7 +108,9 @@ class QuestionView:
     @property
     def chance(self) -> str:
         """The probability of the statement, or nothing."""
-        return "" if self.confidence is None else with_probability(self.confidence, self.asked.population.rows)
+        if self.confidence is None:
+            return ""
+        return with_probability(self.confidence, self.asked.population.rows, self.asked.region)
 
     @cached_property
     def certificates(self) -> tuple[Certificate, ...]:

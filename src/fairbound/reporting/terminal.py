@@ -10,7 +10,7 @@ from fairbound.certificate.certificate import Certificate
 from fairbound.certificate.curve import CertificateCurve
 from fairbound.data.population import Population
 from fairbound.reporting.report_data import least_radius
-from fairbound.wording.confidence import ONE_RADIUS, reached_in, with_probability
+from fairbound.wording.confidence import AROUND_ROWS, reached_in, with_probability
 from fairbound.wording.overview import cell_rows, change_rows
 from fairbound.wording.table import text_table
 
@@ -54,9 +54,9 @@ def _attained_lines(certificate: Certificate) -> list[str]:
     if certificate.confidence is None:
         return [f"  and a worst-case distribution has {certificate.attained!r};", gap]
     rows, region = certificate.population.rows, certificate.region
-    side = "larger or smaller" if region == ONE_RADIUS else "larger" if certificate.lower else "smaller"
+    side = "larger or smaller" if region in AROUND_ROWS else "larger" if certificate.lower else "smaller"
     return [
-        f"  {with_probability(certificate.confidence, rows)} (region {region!r}).",
+        f"  {with_probability(certificate.confidence, rows, region)} (region {region!r}).",
         f"  A distribution {reached_in(region)} has {certificate.attained!r};",
         f"{gap} The true worst case may be {side}.",
     ]

@@ -29,6 +29,9 @@ from fairbound.verify.prequential import (
 #: How often the interval of possible bounds is halved, and what is added to its end for rounding, in ceilings.
 HALVINGS, ROUNDING = 36, 1e-9
 
+#: From so many rows on bets are tighter than what holds for all radii at once, in nearly all simulations.
+FEWEST_ROWS = 100
+
 #: Rows that look as is to be expected in every block bring the capital to half of its aim when half of all samples
 #: reach it: the last steps need luck.
 EXPECTED_SHORT = float(np.log(2.0))

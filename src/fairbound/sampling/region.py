@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -56,6 +57,8 @@ class Surrogate:
         The region and the division of the error probability, in words.
     least
         Of a region that is for one radius: the bound that the rows give there. The stand-in alone proves nothing then.
+    errors
+        Of a region that is an approximation: how many standard errors are added to the stand-in's own bound.
     """
 
     population: Population
@@ -63,6 +66,7 @@ class Surrogate:
     sample: Sample | None
     sentences: tuple[str, ...]
     least: Callable[[float], float] | None = None
+    errors: float | None = None
 
     def radius(self, rho: Floats) -> Floats:
         """Return the radii around the stand-in that contain the balls around P, rounded up.
@@ -110,9 +114,9 @@ class Region(Protocol):
         ...
 
 
-def _check_whole(intervals: object, seed: object) -> None:
+def _check_whole(intervals: object, seed: object, radii: object = 1) -> None:
     """Refuse what is not a whole number."""
-    for name, value, least in (("intervals", intervals, 1), ("seed", seed, 0)):
+    for name, value, least in (("intervals", intervals, 1), ("seed", seed, 0), ("radii", radii, 1)):
         whole = isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**32
         if not whole and not (value is None and name == "intervals"):
             message = f"{given(name, value)} must be a whole number, {least} or more and below 2**32"
@@ -230,7 +234,7 @@ class Sphere:
 
 @dataclass(frozen=True)
 class Prequential:
-    """Bets on the rows, with multipliers made of the rows before: for one radius that is fixed in advance.
+    """Bets on the rows, with multipliers made of the rows before: for a radius, or a few, fixed in advance.
 
     There it is much nearer to what a known population would give than what holds for all radii at once. It is for the
     loss, general shifting, equal base rates and no further limits; other questions are refused.
@@ -241,16 +245,19 @@ class Prequential:
         How many intervals the losses are rounded to; None follows the number of rows, and 0-1 losses have one.
     seed
         Of the random rounding, and of the order of the rows. It has to be chosen without looking at them.
+    radii
+        Among how many radii the error probability is divided; :func:`certify_curve` sets it to the number of its own.
     """
 
     intervals: int | None = None
     seed: int = 0
+    radii: int = 1
 
     name: ClassVar[str] = "prequential"
 
     def __post_init__(self) -> None:
         """Refuse what is not a whole number."""
-        _check_whole(self.intervals, self.seed)
+        _check_whole(self.intervals, self.seed, self.radii)
 
     def surrogate(
         self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
@@ -272,7 +279,7 @@ class Prequential:
     ) -> Surrogate:
         def least(rho: float) -> float:
             affinity = float(least_affinity(np.array([rho]))[0])
-            wagers = Wagers.on(blocks[None], sample.losses, affinity, 1.0 - confidence)
+            wagers = Wagers.on(blocks[None], sample.losses, affinity, (1.0 - confidence) / self.radii)
             return float(wagers.least(short)[0])
 
         said = region_sentences("prequential", 1.0 - confidence, shift, population, sample)
@@ -285,6 +292,35 @@ def _prequential_intervals(population: Population, rows: float) -> int:
     As for the others, it follows from the number of rows and the loss's name alone.
     """
     return 1 if population.two_valued else max(4, round(0.7 * rows**0.25))
+
+
+@dataclass(frozen=True)
+class Asymptotic:
+    """The bound of the rows themselves, plus as many standard errors as a normal variable would need: an approximation.
+
+    Nothing is proved at its confidence, and the checker says so. It is for the loss, at each radius by itself. For
+    large samples, far from the nearest distance, its real confidence is near to the nominal one; elsewhere it may be
+    far below.
+    """
+
+    name: ClassVar[str] = "asymptotic"
+
+    def surrogate(
+        self, population: Population, confidence: float, shift: str, subtracted: Booleans | None = None
+    ) -> Surrogate:
+        """Take the rows themselves."""
+        said = region_sentences("asymptotic", 1.0 - confidence, shift, population, None)
+        return Surrogate(population, 1.0, None, said, errors=_normal_quantile(confidence))
+
+    def planned(self, population: Population, rows: float, confidence: float, shift: str) -> Surrogate:
+        """Refuse: plans that rest on an approximation would promise what nobody keeps."""
+        message = f"{given('region', 'asymptotic')} promises nothing that could be planned with; use another one"
+        raise InputError(message)
+
+
+def _normal_quantile(confidence: float) -> float:
+    """Return how many standard errors above its mean a normal variable stays below with that probability."""
+    return max(NormalDist().inv_cdf(confidence), 0.0)
 
 
 @dataclass(frozen=True)
@@ -337,7 +373,7 @@ class Hoeffding:
             if by_stratum is not None and shift == "stratified":
                 knowledge = by_stratum.limited(rows, mean)
             if not only_means:
-                deviation = np.sqrt(_variance(population, rows)) + top * np.sqrt(2.0 * log / (rows - 1.0))
+                deviation = np.sqrt(sample_variance(population, rows)) + top * np.sqrt(2.0 * log / (rows - 1.0))
                 variance = np.where(rows > 1, np.square(deviation) * (1.0 + ROUNDING), np.inf)
                 knowledge = MeanAndVariance(mean, np.minimum(variance, mean * (top - mean)))
         weight = rows if rows.ndim == 2 else rows.sum(axis=2)
@@ -368,7 +404,7 @@ def _least_box_affinity(share: Floats, width: float) -> float:
     return max(0.0, float((slopes + ends.sum(axis=1)).max()) - ROUNDING)
 
 
-def _variance(population: Population, rows: Floats) -> Floats:
+def sample_variance(population: Population, rows: Floats) -> Floats:
     """Return the unbiased sample variance of each cell's losses, or more (bins count at their edges)."""
     knowledge = population.knowledge
     if isinstance(knowledge, LossTable):
@@ -415,7 +451,14 @@ def division_of_error(
     if region == "prequential":
         return (
             "Region 'prequential': rows in a random order were bet on in blocks, with multipliers that the rows before "
-            f"had given; with probability {error:g} at most do such bets win so much against a bound that is true.",
+            f"had given; with probability {error:g} at most do such bets win so much against a bound that is true (of "
+            "several radii each has an equal part of it).",
+        )
+    if region == "asymptotic":
+        return (
+            "Region 'asymptotic': the bound of the rows plus standard errors by the weights of its worst case. This is "
+            "an approximation, in which nothing is proved: the probability of being wrong may be far above "
+            f"{error:g} where cells are rare, near the nearest distance, and where several worst cases are alike.",
         )
     if region != "sphere":
         return ()
@@ -437,6 +480,7 @@ REGIONS: dict[str, Region] = {
     "sphere": Sphere(),
     "hoeffding": Hoeffding(),
     "prequential": Prequential(),
+    "asymptotic": Asymptotic(),
 }
 
 

@@ -48,6 +48,9 @@ MOST_WORK = 4.0
 #: While a gap is larger than this, in units of the largest ceiling, programs have few atoms.
 ROUGH = 2e-3
 
+#: A piece is cut where a worst case was found if that is so far from both of its ends, in units of its length.
+INSIDE = 1e-3
+
 #: A group with less than this share counts as emptied where a worst case is looked for.
 EMPTIED = 1e-6
 
@@ -119,6 +122,8 @@ class Search:
     fresh: Integers = field(init=False)
     round: float = 0.0
     work: float = 0.0
+    idle: int = 0
+    rest: int = 0
     gaps: dict[float, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -138,7 +143,13 @@ class Search:
 
     @property
     def _cap(self) -> float:
-        """How steep the value may be in rho where it matters; more only serves to discard infeasible pieces."""
+        """How steep the value may be in rho where it matters; more only serves to discard infeasible pieces.
+
+        Where whole regions of shares come into the ball at once, as under trimming, it jumps: no limit is too high.
+        """
+        divergence = self.statement.attaining.divergence
+        if divergence.jumps and not divergence.escapes:
+            return LAST_CAP
         return float(np.clip(10.0 / max(self.rho - self.statement.nearest.distance, 1e-9), FIRST_CAP, LAST_CAP))
 
     def _start(self) -> None:
@@ -186,8 +197,18 @@ class Search:
             return False  # close to the nearest distribution multipliers grow beyond what a solver finds
         cuts = self._cuts(goal, budget)
         self.round += cuts.sum() / max(1, (pieces.bound > goal + 0.9 * self.tol).sum())
-        self.fresh = self.forest.cut(cuts)
+        self.fresh = self.forest.cut(cuts, self._where())
         return len(self.fresh) > 0
+
+    def _where(self) -> Floats | None:
+        """Return where to cut pieces of two shares: at the worst case that was found, if it lies well inside."""
+        pieces, labels = self.forest.pieces, self.statement.problem.labels
+        if labels.size > 2:
+            return None
+        first = (self.witness.label_mass[0] - labels.floors[0]) / labels.spread
+        low, high = pieces.corners[:, 0, 0], pieces.corners[:, 1, 0]
+        part = (first - low) / np.where(high != low, high - low, 1.0)
+        return np.where((part > INSIDE) & (part < 1 - INSIDE), part, 0.5)
 
     def _keep(self, index: int, number: int, found: Proved) -> None:
         by = found.by
@@ -201,6 +222,10 @@ class Search:
         worst = int(pieces.bound.argmax())
         if pieces.bound[worst] <= goal + 0.1 * self.tol:
             return
+        if self.rest > 0:
+            self.rest -= 1
+            return
+        before = self.witness.loss
         labels = one.problem.labels
         share, corners = labels.inside(pieces.guess[worst]), self._shares(pieces.corners[worst])
         edges = labels.inside(corners[np.abs(corners - share).sum(axis=1).argsort()])
@@ -210,6 +235,9 @@ class Search:
             if np.isfinite(k).all() and np.maximum(k, 0.0).any():
                 found = one.attaining.witness(self.rho, k, spot)
                 self.witness = max(self.witness, found, key=lambda witness: witness.loss)
+        # A look that found nothing is followed by ever longer rests: it takes more than the pieces do.
+        self.idle = 0 if self.witness.loss > before + 0.01 * self.tol else 2 * self.idle + 1
+        self.rest = self.idle
 
     def _possible_spot(self, worst: int) -> list[Floats]:
         """Return the guess of the most promising piece in which some Q lies in the ball, unless it is the worst one.

@@ -177,6 +177,8 @@ class MeanBatch:
     def unproved(self, number: int, rho: Floats, near: NearestFair | None = None) -> list[Answer]:
         """Answer with the ceilings, whatever the radius, and with distributions of these shares, as bad as can be."""
         problem, count = self.problems[number], len(rho)
+        if not count:
+            return []
         near = near or self.nearest[number]
         leaves = self.plain(number, count)
         bound = mean_bound(problem, self.rates, rho, leaves)

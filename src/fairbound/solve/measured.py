@@ -69,13 +69,14 @@ class MeasuredShift:
             raise InputError(message)
         return min(value, DIVERGENCES[divergence].most)
 
-    def told(self, divergence: str, shift: str) -> str:
-        """Say where a radius came from."""
+    def told(self, divergence: str, shift: str, *, several: bool = False) -> str:
+        """Say where a radius came from; of several, which one."""
         sure = "as they are" if self.confidence is None else f"with a confidence of {self.confidence:g}"
         rows = "" if self.rows is None else f" of {self.rows[0]:,} and {self.rows[1]:,} rows"
         words = find_divergence(divergence).words
+        which = f" = {self.radius(divergence, shift):.6g}" if several else ""
         return (
-            f"rho is the {words} that was measured between two samples{rows}, {sure}: of their "
+            f"rho{which} is the {words} that was measured between two samples{rows}, {sure}: of their "
             f"{'cells and losses' if shift == 'general' else COMPARED[shift]}."
         )
 

@@ -13,7 +13,8 @@ from fairbound.problem.condition import Condition
 from fairbound.problem.divergences import HELLINGER, Divergence
 from fairbound.problem.objective import Objective
 from fairbound.problem.question import Question
-from fairbound.sampling.region import Surrogate
+from fairbound.sampling.asymptotic import standard_error
+from fairbound.sampling.region import Surrogate, sample_variance
 from fairbound.solve.answer import Answer
 from fairbound.solve.base_rates import BaseRates
 from fairbound.solve.comparing import Compared, compare
@@ -28,6 +29,9 @@ from fairbound.solve.problem import Problem, problem_of
 from fairbound.solve.proof import Axis
 from fairbound.solve.ratios import attained_ratio
 from fairbound.solve.witness import LEAST_SHARE
+
+#: Between which radii the slope of a bound is taken, relative to its own.
+SLOPE = 0.01
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ class Solver:
     @property
     def allowing(self) -> bool:
         """Whether what takes P's place allows for sampling error by itself."""
-        return self.surrogate is not None and self.surrogate.least is None
+        return self.surrogate is not None and self.surrogate.least is None and self.surrogate.errors is None
 
     @property
     def lower(self) -> bool:
@@ -161,7 +165,26 @@ class Solver:
         least = self.surrogate.least if self.surrogate is not None else None
         if least is not None:  # what bets on the rows say of P; the proof and the worst case are about the rows
             found = [replace(a, bound=max(a.bound, least(float(rho)))) for a, rho in zip(found, asked, strict=True)]
+        if self.surrogate is not None and self.surrogate.errors:
+            errors = self.surrogate.errors * self._standard_errors(found, asked)
+            found = [replace(a, bound=a.bound + error) for a, error in zip(found, errors.tolist(), strict=True)]
         return [replace(a, bound=min(a.bound, top)) for a in found]
+
+    def _standard_errors(self, found: Sequence[Answer], rhos: Floats) -> Floats:
+        """Return those of the bounds, about: slopes are those between two radii on both sides."""
+        known, law = self.question.population, self.problem.lower.probability
+        plain = replace(self, question=replace(self.question, tol=min(self.question.tol, 1e-6)), surrogate=None)
+        ends = np.maximum(rhos * (1.0 - SLOPE), self.nearest.distance), np.minimum(rhos * (1.0 + SLOPE), 1.0)
+        low, high = (plain.bounds(end) for end in ends)
+        slope = (high - low) / np.maximum(np.square(ends[1]) - np.square(ends[0]), np.finfo(float).tiny)
+        apart = self.question.shift == "sensitive"  # atoms are the means of cells there
+        within = sample_variance(known, known.weight) if apart else np.zeros_like(known.weight)
+        return np.array(
+            [
+                standard_error(law, one.witness.mass[..., None] * one.witness.reweighting, by, within, known.rows or 1)
+                for one, by in zip(found, slope.tolist(), strict=True)
+            ]
+        )
 
     def attained(self, answer: Answer) -> float:
         """Return what the distribution of an answer attains."""

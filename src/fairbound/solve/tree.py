@@ -87,8 +87,9 @@ class Forest:
             multipliers={name: np.zeros((radii, *shape)) for name, shape in shapes.items()},
         )
         self._radii = radii
-        # One row per node: the ends of the edge that was halved and the node of the first half (the second comes next).
+        # One row per node: the ends of the edge that was cut and the node of the first part (the second comes next).
         self._cuts = np.full((radii, 3), -1)
+        self._where = np.full(radii, 0.5)
 
     def worst(self) -> Integers:
         """Return for each radius the piece with the largest bound."""
@@ -96,13 +97,17 @@ class Forest:
         order = np.lexsort((pieces.bound, pieces.radius))
         return order[np.cumsum(np.bincount(pieces.radius)) - 1]
 
-    def cut(self, times: Integers) -> Integers:
-        """Halve each piece and its parts so many times; return where the new pieces are."""
+    def cut(self, times: Integers, where: Floats | None = None) -> Integers:
+        """Halve each piece and its parts so many times; return where the new pieces are.
+
+        Pieces of two shares may first be cut ``where`` else than in the middle.
+        """
         whole = times == 0
         kept, parts, times = self.pieces.take(whole), self.pieces.take(~whole), times[~whole]
+        where = None if where is None else where[~whole]
         done = [kept]
         while len(parts):
-            parts, times = self._halve(parts), np.repeat(times - 1, 2)
+            parts, times, where = self._halve(parts, where), np.repeat(times - 1, 2), None
             if not times.any():
                 done.append(parts)
                 break
@@ -111,8 +116,8 @@ class Forest:
         self.pieces = _joined(done)
         return np.arange(len(kept), len(self.pieces))
 
-    def _halve(self, pieces: Pieces) -> Pieces:
-        """Bisect pieces at the midpoint of their longest edge."""
+    def _halve(self, pieces: Pieces, where: Floats | None = None) -> Pieces:
+        """Cut pieces at the midpoint of their longest edge, or elsewhere."""
         corners = pieces.corners
         count, size = corners.shape[:2]
         row = np.arange(count)
@@ -121,12 +126,15 @@ class Forest:
         else:
             length = np.square(corners[:, :, None] - corners[:, None]).sum(axis=3)
             i, j = np.divmod(length.reshape(count, -1).argmax(axis=1), size)
-        middle = 0.5 * (corners[row, i] + corners[row, j])
+        t = np.full(count, 0.5) if where is None else where
+        middle = corners[row, i] + t[:, None] * (corners[row, j] - corners[row, i])
         halves = pieces.take(np.repeat(row, 2))
         halves.corners[2 * row, i] = halves.corners[2 * row + 1, j] = middle
         halves.node[:] = len(self._cuts) + np.arange(2 * count)
         self._cuts = np.concatenate([self._cuts, np.full((2 * count, 3), -1)])
         self._cuts[pieces.node] = np.stack([i, j, halves.node[::2]], axis=1)
+        self._where = np.concatenate([self._where, np.full(2 * count, 0.5)])
+        self._where[pieces.node] = t
         return halves
 
     def trees(self) -> Iterator[tuple[tuple[Cut | None, ...], Pieces]]:
@@ -145,6 +153,6 @@ class Forest:
                     splits.append(None)
                     leaves.append(node)
                 else:
-                    splits.append((float(i), float(j), 0.5))
+                    splits.append((float(i), float(j), float(self._where[node])))
                     stack += (half + 1, half)
             yield tuple(splits), self.pieces.take(place[leaves])

@@ -86,8 +86,6 @@ def blocks_of(counts: Counts, seed: int) -> list[Counts]:
         for j, rows in enumerate(counts[s][y]):
             for _ in range(rows):
                 place = bisect_right(list(accumulate(left)), uniform() * whole)
-                while place == len(left) or not left[place]:
-                    place -= 1
                 left[place] -= 1
                 whole -= 1
                 found[place][s][y][j] += 1
@@ -203,10 +201,7 @@ def rejects(claimed: arb, counts: Counts, losses: list[float], seed: int, affini
     dealt = [turned(block) for block in blocks_of(counts, seed)]
     sizes = [sum(sum(map(sum, row)) for row in block) for block in dealt]
     rows = sum(sizes)
-    error -= arb(rows) * len(sizes) * arb(STEP)
-    if not error > 0:
-        return False
-    aim = -error.log()
+    aim = -(error - arb(rows) * len(sizes) * arb(STEP)).log()  # if that is negative no number, which rejects nothing
     gaps = [losses[-1] - loss for loss in losses]
     pieces = pieces_of(len(dealt[0]), rows)
     missing = [aim] * len(pieces)  # what is still to be won of each, as logarithms

@@ -81,7 +81,7 @@ class CheckedSurrogate:
 
     population: Measured
     affinity: arb
-    #: Of a region that is for one radius: whether the rows reject every value of at least a bound there.
+    #: Of a region for radii that are fixed in advance: whether the rows reject every value of at least a bound there.
     rejects: Callable[[float, float], bool] | None = None
 
     def confirm(self, rho: float, bound: float) -> None:
@@ -125,7 +125,8 @@ def checked_surrogate(population: Measured, question: Question, statement: State
     bins = _checked_rows(population, question)
     affinity_of = REGIONS.get(sampling.region)
     if affinity_of is None:
-        raise RefusedError(f"the region {sampling.region[:60]!r} is not known to the checker")
+        why = "is an approximation: nothing is proved at its confidence" if sampling.region == "asymptotic" else None
+        raise RefusedError(f"the region {sampling.region[:60]!r} {why or 'is not known to the checker'}")
     same = sampling.weight == population.weight
     require(same, "the cells of the surrogate do not have the population's numbers of rows")
     subtracted = _subtracted(population, statement.objective)
@@ -140,18 +141,18 @@ def checked_surrogate(population: Measured, question: Question, statement: State
         return CheckedSurrogate(known, affinity)
     plain = question.metric.name == "loss" and statement.objective is None and len(question.statements) == 1
     equal = question.fair and question.base_rate_tolerance is None and question.shift == "general"
-    equal = equal and len(question.points) == 1
-    require(plain and equal, "the region 'prequential' is for the loss, general shifting, equal base rates and one rho")
-    return CheckedSurrogate(known, affinity, partial(_rejects, sampling, population.ceiling or 0.0, confidence))
+    require(plain and equal, "the region 'prequential' is for the loss, general shifting and equal base rates")
+    error = (1 - arb(confidence)) / len(question.points)  # of each radius
+    return CheckedSurrogate(known, affinity, partial(_rejects, sampling, population.ceiling or 0.0, error))
 
 
-def _rejects(sampling: Sampling, top: float, confidence: float, rho: float, bound: float) -> bool:
+def _rejects(sampling: Sampling, top: float, error: arb, rho: float, bound: float) -> bool:
     """Whether bets on the rows reject every value of at least a bound; no value exceeds the ceiling."""
     counts, losses, seed = sampling.counts, sampling.losses, sampling.seed
     if counts is None or losses is None or seed is None:
         return False
     affinity = (1 - arb(rho) ** 2 - arb(LEEWAY)).max(ZERO)
-    return bound >= top or rejects(arb(bound), counts, losses, seed, affinity, 1 - arb(confidence))
+    return bound >= top or rejects(arb(bound), counts, losses, seed, affinity, error)
 
 
 def _subtracted(population: Measured, objective: Objective | None) -> Cells:
@@ -228,8 +229,6 @@ def _counted(sample: _Sample) -> Counts:
 def _prequential(sample: _Sample) -> arb:
     """Return the affinity of the rows with themselves: what they say of P, bets on them find out."""
     _check_counted(_counted(sample), sample.sampling)
-    seeded = sample.sampling.seed is not None
-    require(seeded, "the region 'prequential' needs the seed by which rows are dealt to blocks")
     most = f"the region 'prequential' deals at most {MOST_DEALT} rows"
     require(sum(map(sum, sample.population.weight)) <= MOST_DEALT, most)
     return arb(1)

@@ -7,8 +7,11 @@ from decimal import ROUND_FLOOR, Decimal
 
 from fairbound.wording.digits import exactly
 
-#: The region that holds at one radius only.
-ONE_RADIUS = "prequential"
+#: The region that holds only at radii that were chosen beforehand, and the one whose confidence is approximate.
+ONE_RADIUS, APPROXIMATE = "prequential", "asymptotic"
+
+#: Those whose worst case is in the ball around the rows themselves, not in a larger one.
+AROUND_ROWS = {ONE_RADIUS, APPROXIMATE}
 
 
 def percent_down(confidence: float) -> str:
@@ -18,14 +21,16 @@ def percent_down(confidence: float) -> str:
     return f"{(cut if cut > 0 else written).normalize():f}%"
 
 
-def with_probability(confidence: float, rows: int | None) -> str:
+def with_probability(confidence: float, rows: int | None, region: str | None = None) -> str:
     """Say how sure a statement is."""
+    if region == APPROXIMATE:
+        return f"with a probability of about {percent_down(confidence)} (not proved) over the draw of {_rows(rows)}"
     return f"with probability at least {percent_down(confidence)} over the draw of {_rows(rows)}"
 
 
 def reached_in(region: str | None) -> str:
     """Say which ball around the data a worst case of a sample is in."""
-    if region == ONE_RADIUS:
+    if region in AROUND_ROWS:
         return "in the ball around the rows themselves"
     return "in the larger ball that allows for sampling error"
 
@@ -36,6 +41,11 @@ def draw_sentence(rows: int | None, confidence: float, comparisons: int = 1, reg
     sure = f"With a probability of at least {exactly(confidence)} over their draw"
     if region == ONE_RADIUS:
         return f"{known} {sure}, the bound holds at this rho, if it was chosen without looking at the rows."
+    if region == APPROXIMATE:
+        return (
+            f"{known} With a probability of about {exactly(confidence)} over their draw the bound holds at this rho: "
+            "that is a normal approximation, and nothing is proved of it."
+        )
     if comparisons == 1:
         return f"{known} {sure}, the bound holds for every rho at once."
     return (
@@ -65,7 +75,7 @@ def nearest_sentence(
     what = f"distribution{having}" + (" within the limits" if limited else "")
     if distance == 0 and not (having or limited):
         return "There is no condition on base rates: every rho can be certified."
-    if region == ONE_RADIUS:
+    if region in AROUND_ROWS:
         return f"The {what} nearest to the rows themselves is at {measured} {distance:.6f}."
     if confidence is None:
         return f"The nearest {what} is at {measured} {distance:.6f}."

@@ -90,7 +90,7 @@ def _sampled(population: Measured, question: Question, statement: Statement) -> 
             f"seed {sampling.seed}, and that bets on each block, made of the rows before it, reject every value of at "
             "least the bound"
         )
-        yield "not the usual region (sphere): it, and the radius, had to be chosen without looking at the rows"
+        yield "not the usual region (sphere): it, and all radii, had to be chosen without looking at the rows"
         usual = 1 if population.loss in TWO_VALUED else max(4, round(0.7 * rows**0.25))
         yield from _rounded(population, usual, len(sampling.losses) - 1, sampling.seed)
         return

@@ -170,7 +170,8 @@ def _sampling(population: Measured, question: Question, statement: Statement, bi
     classes = cells * len(sampling.losses)
     counting += AT_DRAW * draws + AT_CLASS * classes
     if sampling.region == "prequential":
-        return counting + _bets(population, sampling.counts)
+        radii = sum(point.claim is not None for point in question.points)
+        return counting + radii * _bets(population, sampling.counts)
     tree = cells * (AT_NODE + AT_STEP * cells.bit_length())
     if question.shift == "general":
         return counting + SLABS * (AT_NODE * classes + tree)
