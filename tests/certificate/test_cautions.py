@@ -120,3 +120,26 @@ def test_cautions_are_the_same_everywhere() -> None:
     trivial = next(c for c in evidence.cautions if c.kind == "trivial")
     assert str(trivial).startswith("group_loss: At rho = 0.9 the bound says nothing")
     assert "--min-group-mass" in trivial.sentence.worded(QUESTION)
+
+
+@pytest.mark.parametrize(
+    ("rhos", "asked", "told"),
+    [
+        ([0.2], {"confidence": 0.9}, True),
+        ([0.2, 0.3], {"confidence": 0.9}, False),
+        ([0.2], {}, False),
+        ([0.2], {"confidence": 0.9, "region": "prequential"}, False),
+        ([0.2], {"confidence": 0.9, "shift": "sensitive"}, False),
+        ([0.2], {"confidence": 0.9, "fair": False}, False),
+        ([0.2], {"confidence": 0.9, "min_group_mass": 0.1}, False),
+    ],
+    ids=str,
+)
+def test_bets_are_named_where_they_would_be_tighter(rhos: list[float], asked: dict[str, Any], told: bool) -> None:
+    """At one radius, of a question that they are for, whatever the losses; and never of fewer than 100 rows."""
+    for each, enough in ((25, True), (24, False)):
+        found = population(["f", "m"], each=each)
+        said = cautions_of(found, list(certify_curve(found, rhos, **asked)))
+        assert ("region" in {caution.kind for caution in said}) == (told and enough)
+        if told and enough:
+            assert "--region prequential" in said[-1].sentence.worded(QUESTION)

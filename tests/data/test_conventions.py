@@ -211,6 +211,20 @@ def test_functions_are_estimators() -> None:
         )
 
 
+def test_models_that_ask_for_the_groups_are_given_them() -> None:
+    X, y, group = data()
+    model = LogisticRegression().fit(X, y)
+
+    def by_group(rows: Any, sensitive_features: Any) -> Any:
+        return np.where(sensitive_features == np.unique(group)[0], model.predict(rows), "no")
+
+    expected = np.where(group == np.unique(group)[0], model.predict(X), "no")
+    same(
+        Population.from_estimator(by_group, X, y, sensitive_features=group),
+        Population.from_predictions(y, expected, sensitive_features=group),
+    )
+
+
 def test_estimators_that_do_not_fit_are_refused() -> None:
     X, y, group = data()
     machine = LinearSVC().fit(X, y)

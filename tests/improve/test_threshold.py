@@ -16,7 +16,13 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -97,6 +103,40 @@ def test_what_is_said_of_the_selection_is_true(blind: bool, shift: str) -> None:
     assert model.selection_bound_ <= model.path_.bound[allowed].min() + 1e-9
 
 
+def test_repeated_folds_hang_less_on_chance() -> None:
+    """Each row counts with all its scores; what is said of the selection is what they give together."""
+    X, y, groups = rows(0, 300)
+    found: dict[int, list[float]] = {1: [], 10: []}
+    for repeats, chosen in found.items():
+        for seed in range(6):
+            cv = RepeatedStratifiedKFold(n_splits=4, n_repeats=repeats, random_state=seed)
+            model = CertifiedThreshold(LogisticRegression(), cv=cv, certificates=40)
+            model.fit(X, y, sensitive_features=groups)
+            chosen.append(model.thresholds_)
+    assert np.std(found[10]) < 0.7 * np.std(found[1])
+    splits = list(cv.split(X, y))
+    parts = [splits[n : n + 4] for n in range(0, 40, 4)]
+    scores = [cross_val_predict(LogisticRegression(), X, y, cv=part, method="predict_proba") for part in parts]
+    decisions = model.classes_[decided(np.concatenate(scores), model.decision_weights_)]
+    pooled = Population.from_predictions(np.tile(y, 10), decisions, sensitive_features=np.tile(groups, 10))
+    assert model.selection_error_ == pytest.approx(pooled.loss)
+    assert model.selection_bound_ == pytest.approx(certify(pooled, 0.2, shift="sensitive", tol=1e-4).bound, abs=1e-9)
+
+
+def test_repeated_folds_are_no_more_rows() -> None:
+    """With a confidence ten scores of a row do not count as ten rows: the bound is about what one division gives."""
+    X, y, groups = rows(0, 400)
+    bounds = []
+    for repeats in (1, 10):
+        cv = RepeatedStratifiedKFold(n_splits=4, n_repeats=repeats, random_state=0)
+        asked: dict[str, Any] = {"options": {"confidence": 0.9}, "certificates": 3, "cv": cv}
+        model = CertifiedThreshold(LogisticRegression(), **asked).fit(X, y, sensitive_features=groups)
+        bounds.append(model.path_.bound[0])
+    assert bounds[1] == pytest.approx(bounds[0], abs=0.03)
+    with pytest.raises(ValueError, match="partition"):
+        CertifiedThreshold(LogisticRegression(), cv=ShuffleSplit(3)).fit(X, y, sensitive_features=groups)
+
+
 def test_no_threshold_is_much_better() -> None:
     """An exhaustive search over all thresholds, which the class does not make."""
     model, (X, y, groups) = fitted()
@@ -151,6 +191,47 @@ def test_group_aware_decisions_need_groups() -> None:
     assert (
         model.predict(X[one], sensitive_features=groups[one]) == model.predict(X, sensitive_features=groups)[one]
     ).all()
+
+
+@pytest.mark.parametrize("metric", ["loss", "equalized_odds_difference"])
+def test_group_aware_decisions_are_certified_with_their_groups(metric: str) -> None:
+    """The population of a model is that of what it predicts, wherever the groups come from."""
+    model, _ = fitted(group_blind=False, metric=metric, certificates=15)
+    X, y, groups = rows(8)
+    predicted = model.predict(X, sensitive_features=groups)
+    direct = Population.from_predictions(y, predicted, sensitive_features=groups)
+    found = Population.from_estimator(model, X, y, sensitive_features=groups)
+    assert found.predicted is not None
+    assert direct.predicted is not None
+    np.testing.assert_array_equal(found.predicted.weight, direct.predicted.weight)
+    chain = make_pipeline(StandardScaler(with_mean=False, with_std=False), clone(model))
+    old_X, old_y, old_groups = rows(0)
+    chain.fit(old_X, old_y, certifiedthreshold__sensitive_features=old_groups)
+    assert Population.from_estimator(chain, X, y, sensitive_features=groups).loss == direct.loss
+    frame, old = (pd.DataFrame(part).assign(sex=who) for part, who in ((X, groups), (old_X, old_groups)))
+    for part in (frame, old):
+        part.columns = part.columns.astype(str)
+    inside = clone(model).set_params(sensitive="sex").fit(old, old_y)
+    assert Population.from_estimator(inside, frame, y, sensitive_features=groups).loss == direct.loss
+    with config_context(enable_metadata_routing=True):
+        blind = make_pipeline(StandardScaler(), fitted()[0])  # does without, so no routing need be asked for
+        blind[0].fit(old_X)
+        assert Population.from_estimator(blind, X, y, sensitive_features=groups).rows == 2000
+    search = GridSearchCV(clone(model), {"rho": [0.2]}, cv=2, error_score="raise")
+    with pytest.raises(InputError, match=r"sensitive_features is missing.*say with sensitive where in X"):
+        search.fit(old_X, old_y, sensitive_features=old_groups)
+
+
+def test_fairlearns_remedies_are_given_the_groups() -> None:
+    post = pytest.importorskip("fairlearn.postprocessing")
+    X, y, groups = rows(0)
+    codes = (y == "yes").astype(int)
+    model = post.ThresholdOptimizer(
+        estimator=LogisticRegression(), constraints="demographic_parity", predict_method="predict_proba"
+    ).fit(X[:1000], codes[:1000], sensitive_features=groups[:1000])
+    held_out = X[1000:], codes[1000:]
+    found = Population.from_estimator(model, *held_out, sensitive_features=groups[1000:])
+    assert found.rows == 1000
 
 
 def test_many_classes_and_groups() -> None:

@@ -22,6 +22,7 @@ from fairbound import (
     verify,
 )
 from fairbound.arithmetic.arrays import Floats
+from fairbound.certificate.cautions import cautions_of
 from fairbound.certificate.certificate import Status
 from fairbound.integrations.cards import card_section
 from tests.samples import TRUTHS
@@ -105,6 +106,7 @@ def test_it_says_so_itself(approximate: Certificate) -> None:
         assert "about 0.9" in " ".join(one.assumptions)
         assert "at least 90%" not in one._repr_html_()
         assert "about 90% (not proved)" in one._repr_html_()
+        assert not any("raise budget" in str(caution) for caution in cautions_of(one.population, [one]))
     curve = certify_curve(approximate.population, [0.2, 0.3], confidence=0.9, region="asymptotic")
     assert "Each bound holds by itself with a probability of about 90% (not proved)" in curve.sentences()[1]
 

@@ -471,6 +471,28 @@ def test_proofs_of_another_kind_are_refused(name: DivergenceName) -> None:
     check_forgery(hellinger, lambda d: statements(d)[0].update(proof=tilted["proof"]), "", None)
 
 
+@pytest.mark.parametrize("rho", [0.3, 0.39959772, 0.4, 0.5])
+def test_regions_that_come_into_the_ball_at_once(rho: float) -> None:
+    """Under trimming the shares in question may fall into two regions, and the bound jumps where the second begins.
+
+    Just before that multipliers have to be steep to prove that nothing there is in the ball.
+    """
+    pytest.importorskip("clarabel")
+    mass = np.array([[0.44642666, 0.12294241], [0.11842099, 0.31220994]])
+    mean = np.array([[0.16681934, 0.55297652], [0.22347245, 0.47804125]])
+    found = certify(Population.from_moments(mass, mean), rho, divergence="trimming", shift="sensitive")
+    rate, most = np.linspace(0, 1, 400_001)[1:-1], mass / mass.sum() / (1 - rho)
+    high = np.minimum(most[0, 0] / (1 - rate), most[0, 1] / rate)  # of the first group's share, for each base rate
+    low = 1 - np.minimum(most[1, 0] / (1 - rate), most[1, 1] / rate)
+    worst = -np.inf
+    for share in (np.clip(low, 0, 1), np.clip(high, 0, 1)):
+        loss = share * ((1 - rate) * mean[0, 0] + rate * mean[0, 1])
+        loss += (1 - share) * ((1 - rate) * mean[1, 0] + rate * mean[1, 1])
+        worst = max(worst, float(loss[(low <= high) & (low <= 1) & (high >= 0)].max()))
+    assert worst <= found.bound <= worst + 2e-5
+    assert verify(found.to_json()).valid
+
+
 def test_trimming_is_not_taken_for_another_ball() -> None:
     """Nor another one for trimming: their multipliers mean different things."""
     for shift in SHIFTS:

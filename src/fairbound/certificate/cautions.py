@@ -66,6 +66,10 @@ class Bounded(Protocol):
         """Whether it says nothing."""
 
     @property
+    def about_more_than_rows(self) -> bool:
+        """Whether the gap is the price of a sample, which no search closes."""
+
+    @property
     def bets_tighter(self) -> bool:
         """Whether another region would be tighter if the radius was fixed in advance."""
 
@@ -241,7 +245,7 @@ def _named(names: Sequence[Hashable]) -> str:
 def result_cautions(certificates: Sequence[Bounded]) -> list[Caution]:
     """Return what is to be said of bounds."""
     found: list[tuple[str, str]] = []
-    loose = [f"{c.rho:g}" for c in certificates if c.gap > c.tol]
+    loose = [f"{c.rho:g}" for c in certificates if c.gap > c.tol and not c.about_more_than_rows]
     if loose:
         found.append(
             (
@@ -276,7 +280,7 @@ def result_cautions(certificates: Sequence[Bounded]) -> list[Caution]:
             (
                 "region",
                 f"The bound is one of those that hold for every {argument('rho')} at once. If this one was fixed "
-                f"before anybody looked at the rows, {given('region', 'prequential')} is tighter for so many; but who "
+                f"before anybody looked at the rows, {given('region', 'prequential')} is tighter with so many; but who "
                 "computes both and shows the smaller has no such confidence.",
             )
         )

@@ -268,17 +268,22 @@ class Certificate:
     @property
     def status(self) -> Status:
         """Whether the gap asked for was reached, and anything is said at all."""
-        if self.region in AROUND_ROWS and not self.trivial:
+        if self.about_more_than_rows and not self.trivial:
             return Status.SAMPLED if self.region == ONE_RADIUS else Status.APPROXIMATE
         if self.gap > self.tol:  # also a trivial bound: a better one may be true, and the ball need not be large
             return Status.LOOSE
         return Status.TRIVIAL if self.trivial else Status.TIGHT
 
     @property
+    def about_more_than_rows(self) -> bool:
+        """Whether the bound is about what the rows were drawn from, and what is attained about the rows themselves."""
+        return self.region in AROUND_ROWS
+
+    @property
     def bets_tighter(self) -> bool:
         """Whether bets would make it tighter, had rho been fixed in advance: it depends on no losses, but on n."""
         simple = self.metric == "loss" and self.shift == "general" and self.condition.equal and not self.limited
-        others = self.confidence is not None and self.region not in AROUND_ROWS
+        others = self.confidence is not None and not self.about_more_than_rows
         return simple and others and (self.population.rows or 0) >= FEWEST_ROWS
 
     @cached_property

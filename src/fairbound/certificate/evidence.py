@@ -22,7 +22,7 @@ from fairbound.certificate.statements import fewer_bins
 from fairbound.data.cells import number
 from fairbound.data.native_frame import native_frame
 from fairbound.data.population import Population
-from fairbound.errors import InfeasibleError, InputError, argument, given, listed, suggestion
+from fairbound.errors import InfeasibleError, InputError, argument, either, given, listed, suggestion
 from fairbound.problem.asked import NAMES, Asked, asks
 from fairbound.problem.metrics import METRICS
 from fairbound.sampling.region import Asymptotic, find_region, read_confidence
@@ -331,7 +331,7 @@ def certify_all(
         if isinstance(find_region(asked.get("region", "auto")), Asymptotic):
             message = (
                 f"{given('region', 'asymptotic')} proves nothing, and what is held to thresholds or told to others has "
-                f"to be proved: use another {argument('region')}, or certify and certify_curve"
+                f"to be proved: use another {argument('region')}" + either(", or certify and certify_curve")
             )
             raise InputError(message)
         confidence = read_confidence(confidence)

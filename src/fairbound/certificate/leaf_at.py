@@ -3,39 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Floats
-from fairbound.problem.condition import Condition
-from fairbound.problem.objective import Objective
-from fairbound.solve.witness import Witness
+from fairbound.certificate.priced import Priced
 from fairbound.verify import document
-
-
-class Proved(Protocol):
-    """What is needed of a certificate."""
-
-    @property
-    def bound(self) -> float:
-        """The bound."""
-
-    @property
-    def condition(self) -> Condition:
-        """What was asked of base rates."""
-
-    @property
-    def objective(self) -> Objective | None:
-        """What the statement is about."""
-
-    @property
-    def witness(self) -> Witness:
-        """The worst case."""
-
-    @property
-    def proof(self) -> document.Proof:
-        """The multipliers."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +21,7 @@ class Multipliers:
     scale: float
 
 
-def multipliers_at(c: Proved) -> Multipliers | None:
+def multipliers_at(c: Priced) -> Multipliers | None:
     """Return the multipliers at the worst case; None where the proof has others, or relaxes a mean."""
     x = _searched(c)
     leaf = None if x is None else leaf_at(c.proof, x)
@@ -66,14 +39,14 @@ def multipliers_at(c: Proved) -> Multipliers | None:
     return None if values is None else Multipliers(eta if by_label else eta.T, *values)
 
 
-def _searched(c: Proved) -> Floats | None:
+def _searched(c: Priced) -> Floats | None:
     """Return the searched shares of the worst case."""
     if c.proof.axis == "group":
         return c.witness.group_mass
     return c.witness.label_mass if c.proof.axis == "label" else None
 
 
-def _values(c: Proved, relaxed: str, x: Floats) -> tuple[Floats, Floats, float] | None:
+def _values(c: Priced, relaxed: str, x: Floats) -> tuple[Floats, Floats, float] | None:
     """Return factor and shift of the values, and what a unit of the bound is worth in them."""
     about, mass = c.objective, c.witness.mass
     ones, zeros = np.ones_like(mass), np.zeros_like(mass)

@@ -7,14 +7,15 @@ conjugate at its own multiplier, and its loss through its mass in the worst case
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from fairbound.arithmetic.arrays import Booleans, Floats
-from fairbound.certificate.leaf_at import Multipliers, Proved, multipliers_at
+from fairbound.certificate.leaf_at import Multipliers, multipliers_at
+from fairbound.certificate.priced import Priced
 from fairbound.data.atoms import Atoms
 from fairbound.data.cells import encode, encode_groups, numbers, same_length
 from fairbound.data.loss_summary import MeanAndVariance, MeanOnly
@@ -23,54 +24,9 @@ from fairbound.data.population import Population
 from fairbound.errors import InputError, argument
 from fairbound.problem.divergences import find_divergence
 from fairbound.problem.objective import Objective
-from fairbound.sampling.region import Surrogate
 from fairbound.wording.names import name
 from fairbound.wording.notebook import html_details, html_paragraph, html_table
 from fairbound.wording.vocabulary import SELECTED, ZERO_ONE, wording
-
-
-class Priced(Proved, Protocol):
-    """What prices need of a certificate."""
-
-    @property
-    def rho(self) -> float:
-        """The radius."""
-
-    @property
-    def gap(self) -> float:
-        """How far bound and worst case are apart."""
-
-    @property
-    def tol(self) -> float:
-        """How far they were to be."""
-
-    @property
-    def trivial(self) -> bool:
-        """Whether the bound says nothing."""
-
-    @property
-    def lower(self) -> bool:
-        """Whether it is one from below."""
-
-    @property
-    def shift(self) -> str:
-        """What may change."""
-
-    @property
-    def divergence(self) -> str:
-        """How distances are measured."""
-
-    @property
-    def population(self) -> Population:
-        """What was known of the data."""
-
-    @property
-    def surrogate(self) -> Surrogate | None:
-        """What takes P's place, if the rows are a sample."""
-
-    @property
-    def comparisons(self) -> Sequence[Priced]:
-        """What a metric is the largest of."""
 
 
 @dataclass(frozen=True)

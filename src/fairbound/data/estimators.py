@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,11 @@ from fairbound.data.predictions import by_label, predicted_labels, probabilities
 from fairbound.errors import InputError, argument
 
 
-def model_values(estimator: Any, X: Any, labels: Categories, loss: Loss) -> Floats | Categories:
+def model_values(estimator: Any, X: Any, labels: Categories, groups: Any, loss: Loss) -> Floats | Categories:
     """Return the loss of each row of X, or its predicted label if the loss takes these."""
     if loss.rows is None:
-        return predicted_labels(_method(estimator, "predict", loss)(X), labels)
-    output = _method(estimator, "predict_proba", loss)(X)
+        return predicted_labels(_method(estimator, "predict", groups, loss)(X), labels)
+    output = _method(estimator, "predict_proba", groups, loss)(X)
     classes = getattr(estimator, "classes_", None)
     if classes is None:
         losses = loss.rows(probabilities(output, labels.names, len(labels.codes)), labels.codes)
@@ -38,8 +40,8 @@ def model_values(estimator: Any, X: Any, labels: Categories, loss: Loss) -> Floa
     return losses
 
 
-def _method(estimator: Any, name: str, loss: Loss) -> Callable[[Any], Any]:
-    """Return the method, or the estimator itself if it is a function."""
+def _method(estimator: Any, name: str, groups: Any, loss: Loss) -> Callable[[Any], Any]:
+    """Return the method, or the estimator itself if it is a function; it is given the groups if it asks for them."""
     method = getattr(estimator, name, None) or (estimator if callable(estimator) else None)
     if method is None or isinstance(estimator, type):
         message = (
@@ -47,4 +49,20 @@ def _method(estimator: Any, name: str, loss: Loss) -> Callable[[Any], Any]:
             "needs; pass a fitted model or a function of X"
         )
         raise InputError(message)
-    return method
+    found: Callable[..., Any] = method
+    return partial(found, sensitive_features=groups) if _asks_for_groups(estimator, name) else found
+
+
+def _asks_for_groups(estimator: Any, name: str) -> bool:
+    """Whether the groups are an argument of a model's method, and the model neither does without nor finds them in X.
+
+    A pipeline hands what it is given to its last step.
+    """
+    steps = getattr(estimator, "steps", None)
+    last = steps[-1][1] if isinstance(steps, list) and steps else estimator
+    if getattr(last, "group_blind", False) is True or getattr(last, "sensitive", None) is not None:
+        return False
+    try:
+        return "sensitive_features" in inspect.signature(getattr(last, name, last)).parameters
+    except (TypeError, ValueError):  # nobody can read the signatures of some compiled functions
+        return False

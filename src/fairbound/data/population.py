@@ -389,7 +389,8 @@ class Population:
         estimator
             A classifier or pipeline with ``predict`` (for ``zero_one``) or ``predict_proba`` (for the other losses),
             whose ``classes_`` tell the order of the columns; or any function of X that returns the same, with a column
-            per label in sorted order.
+            per label in sorted order. If it has an argument ``sensitive_features``, as group-aware decisions of
+            :class:`~fairbound.CertifiedThreshold` and Fairlearn's remedies do, it is given the groups.
         X
             Whatever the estimator takes.
         y
@@ -409,7 +410,7 @@ class Population:
         chosen = find_loss(loss, clip)
         check_unseen(estimator, X)
         label = encode_labels("y", y)
-        values = model_values(estimator, X, label, chosen)
+        values = model_values(estimator, X, label, sensitive_features, chosen)
         rows = read_rows(values, label, sensitive_features, sample_weight, strata=strata)
         return cls._of(count_cells(rows, chosen.ceiling, chosen.name), unknown_predictions, cuts)
 

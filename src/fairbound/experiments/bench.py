@@ -11,7 +11,7 @@ import numpy as np
 from fairbound.arithmetic.arrays import Floats, Integers
 from fairbound.data.losses import find_loss
 from fairbound.data.population import Population
-from fairbound.datasets import Split, load
+from fairbound.datasets import Dataset, Split, load
 from fairbound.experiments.generated import disjoint_means
 from fairbound.experiments.models import predict
 from fairbound.experiments.network import NetworkPlan
@@ -130,11 +130,15 @@ class Bench:
         chosen = self.settings
         return {"version": __version__, "model": chosen.model, "seed": chosen.seed, "quick": chosen.quick}
 
+    def data(self, dataset: str) -> Dataset:
+        """Return a dataset, read as the settings say."""
+        return load(dataset, folder=self.settings.folder, accept_terms=self.settings.accept_terms)
+
     def case(self, dataset: str) -> Case:
         """Return the model on a dataset, trained if it is not there yet."""
         if dataset not in self._cases:
             chosen = self.settings
-            data = load(dataset, folder=chosen.folder, accept_terms=chosen.accept_terms)
+            data = self.data(dataset)
             split = data.split(seed=chosen.seed)
             about = {key: self.stamp[key] for key in ("version", "model", "seed")} | {"rows": data.rows}
 

@@ -11,6 +11,7 @@ from fairbound.experiments.section import Figure, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
 #: Colour, dashes and width of each kind of curve; all can be told apart in grey.
 STYLES: dict[str, tuple[str, Any, float]] = {
@@ -60,12 +61,24 @@ def render(figure: Figure) -> dict[str, bytes]:
             frameon=False,
             markerscale=8,
         )
-        files = {}
-        for ending, about in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-            packed = io.BytesIO()
-            canvas.savefig(packed, format=ending, dpi=DOTS_PER_INCH, metadata=about)
-            files[ending] = packed.getvalue()
+        return packed(canvas)
+
+
+def packed(canvas: Canvas) -> dict[str, bytes]:
+    """Return the files of what was drawn by their endings: nothing in them tells of time or programs."""
+    files = {}
+    for ending, about in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+        content = io.BytesIO()
+        canvas.savefig(content, format=ending, dpi=DOTS_PER_INCH, metadata=about)
+        files[ending] = content.getvalue()
     return files
+
+
+def lined(axes: Axes) -> None:
+    """Give a picture the lines that all of them have."""
+    axes.grid(color="#e3e6ea", linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
@@ -93,6 +106,4 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_ylim(0.0, panel.highest)
     axes.set_title(panel.title, fontsize=9)
     axes.set_ylabel(panel.ylabel)
-    axes.grid(color="#e3e6ea", linewidth=0.5)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    lined(axes)

@@ -112,7 +112,10 @@ def decided(scores: Floats, weights: Floats, groups: Integers | None = None) -> 
 
 
 class Search:
-    """Decisions for rows whose labels and groups are known, and what is certified of them."""
+    """Decisions for rows whose labels and groups are known, and what is certified of them.
+
+    Each row may occur several times, with other scores: ``repeats`` says how often.
+    """
 
     def __init__(
         self,
@@ -126,11 +129,13 @@ class Search:
         group_blind: bool,
         allowed: float,
         budget: int,
+        repeats: int = 1,
     ) -> None:
         self.scores, self.labels, self.groups, self.names = scores, labels, groups, names
         self.rho, self.asked, self.group_blind = rho, {"tol": 1e-4} | dict(asked), group_blind
         self.shape = len(names[0]), len(names[1])
         self.budget = budget
+        self.repeats = repeats if "confidence" in self.asked else 1  # only there it matters how many rows there are
         self.lower = False
         self._tried: list[tuple[float, float, Floats, Certificate]] = []
         plain = self._try(np.zeros(self._free))
@@ -153,6 +158,8 @@ class Search:
         groups, labels = self.shape
         place = (self.groups * labels + self.labels) * labels + found
         counts = np.bincount(place, minlength=groups * labels * labels).reshape(groups, labels, labels)
+        if self.repeats > 1:
+            counts = np.rint(counts / self.repeats).astype(np.int64)
         return Population.from_counts(counts, groups=self.names[0], labels=self.names[1])
 
     def _try(self, free: Floats) -> tuple[float, float, Floats, Certificate]:

@@ -13,12 +13,12 @@ from fairbound.data.cells import Categories, encode_groups, encode_labels, same_
 from fairbound.data.rows_seen import RowsSeen
 from fairbound.errors import DataWarning, InputError, argument, given, warn
 from fairbound.improve.mixtures import LINEAR, Mixture, Mixtures
+from fairbound.improve.out_of_fold import out_of_fold
 from fairbound.improve.search import Path, Search, decided
 
 try:
     from sklearn import get_config
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-    from sklearn.model_selection import cross_val_predict
     from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -58,7 +58,9 @@ class CertifiedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         Where in X the attribute is: the name (or number) of a column, names of several, or a function of X. The
         estimator is not given these columns. None: it is passed as ``sensitive_features``.
     cv
-        How out-of-fold probabilities are made, as for ``cross_val_predict`` of scikit-learn.
+        How out-of-fold probabilities are made, as for ``cross_val_predict`` of scikit-learn. With a splitter that
+        repeats, such as ``RepeatedStratifiedKFold(n_repeats=8)``, each row counts with all its probabilities: with few
+        rows the choice then hangs less on the chance of one division into folds.
     certificates
         How many certificates the search may compute.
     options
@@ -158,16 +160,15 @@ class CertifiedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         labels, group = encode_labels("y", y), encode_groups("sensitive_features", groups)
         same_length(y=len(labels.codes), sensitive_features=len(group.codes))
         routed = self._routed("fit", params)
-        scores = cross_val_predict(
-            clone(self.estimator), inner, y, cv=self.cv, method="predict_proba", params=routed or None
-        )
+        scores, repeats = out_of_fold(self.estimator, inner, y, self.cv, routed)
         self.estimator_ = clone(self.estimator).fit(inner, y, **routed)
         self.classes_ = np.unique(y)
         self.groups_ = group.names
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name) and inner is X:  # else X has more columns than the estimator was given
                 setattr(self, name, getattr(self.estimator_, name))
-        self._choose(np.asarray(scores), labels, group)
+        tiled = [Categories(one.names, np.tile(one.codes, repeats)) for one in (labels, group)]
+        self._choose(scores, tiled[0], tiled[1], repeats)
         self.rows_seen_ = RowsSeen.of(X)
         return self
 
@@ -187,7 +188,7 @@ class CertifiedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             message = f"{given('certificates', budget)} must be a whole number of at least 1"
             raise InputError(message)
 
-    def _choose(self, scores: Floats, labels: Categories, groups: Categories) -> None:
+    def _choose(self, scores: Floats, labels: Categories, groups: Categories, repeats: int) -> None:
         _say_if_off(scores, labels)
         self._mixture: Mixture | None = None
         self.thresholds_: Any = None
@@ -204,6 +205,7 @@ class CertifiedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             group_blind=self.group_blind,
             allowed=self.max_error_increase,
             budget=self.certificates,
+            repeats=repeats,
         )
         self.path_: Path = search.run()
         weights = self.path_.weights[self.path_.chosen]
@@ -264,7 +266,8 @@ class CertifiedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         if groups is None:
             message = (
                 f"{argument('sensitive_features')} is missing: these decisions use the group of each row, since "
-                "group_blind=False; pass it to predict"
+                "group_blind=False; pass it to predict, or say with sensitive where in X it is, if something else "
+                "calls predict"
             )
             raise InputError(message)
         found = _encoded(groups)

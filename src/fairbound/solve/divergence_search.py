@@ -143,7 +143,13 @@ class Search:
 
     @property
     def _cap(self) -> float:
-        """How steep the value may be in rho where it matters; more only serves to discard infeasible pieces."""
+        """How steep the value may be in rho where it matters; more only serves to discard infeasible pieces.
+
+        Where whole regions of shares come into the ball at once, as under trimming, it jumps: no limit is too high.
+        """
+        divergence = self.statement.attaining.divergence
+        if divergence.jumps and not divergence.escapes:
+            return LAST_CAP
         return float(np.clip(10.0 / max(self.rho - self.statement.nearest.distance, 1e-9), FIRST_CAP, LAST_CAP))
 
     def _start(self) -> None:
