@@ -84,6 +84,7 @@ def certify(population: Population, rho: float | MeasuredShift, **asked: Unpack[
     region
         How the sample speaks of P: "auto", "sphere", "hoeffding", or a region such as ``Sphere(intervals=4)``. Only
         used with ``confidence``. "prequential" holds at radii that are fixed in advance, and is tighter there.
+        "asymptotic" is an approximation, in which nothing is proved.
     tol
         The gap between bound and attained value to aim at.
     budget
