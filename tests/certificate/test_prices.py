@@ -27,6 +27,7 @@ METRICS = (
     "equalized_odds_difference",
 )
 OTHERS = ("total_variation", "kl", "chi_squared", "trimming")
+ORDERS = ("cressie_read:0.5", "cressie_read:1.5", "cressie_read:3")
 
 #: From a change of each cell's mean to a population.
 Changed = Callable[[Floats], Population]
@@ -166,7 +167,7 @@ def test_divergences(divergence: str, shift: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("divergence", OTHERS)
+@pytest.mark.parametrize("divergence", [*OTHERS, *ORDERS])
 @pytest.mark.parametrize("asked", [{}, {"fair": False}, {"metric": "group_loss"}])
 @pytest.mark.parametrize("shift", ["sensitive", "general"])
 def test_more_divergences(divergence: str, shift: str, asked: dict[str, Any], seed: int) -> None:
@@ -175,7 +176,7 @@ def test_more_divergences(divergence: str, shift: str, asked: dict[str, Any], se
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("divergence", ["kl", "chi_squared"])
+@pytest.mark.parametrize("divergence", ["kl", "chi_squared", *ORDERS])
 @pytest.mark.parametrize("made", [variances, tables])
 def test_divergences_and_what_is_known(divergence: str, made: Callable[[int, tuple[int, int]], Changed]) -> None:
     pytest.importorskip("clarabel")
