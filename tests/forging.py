@@ -308,6 +308,12 @@ def claims(document: Document) -> list[Document]:
     return statements(document) + [p["claim"] for p in only(document)["points"] if p["claim"] is not None]
 
 
+def cut_into(proof: Document, count: int) -> None:
+    """Cut the shares into many pieces, each with the first one's multipliers."""
+    cuts = [piece for n in range(1, count) for piece in ([0.0, 1.0, n / count], None)]
+    proof.update(splits=[*cuts, None], leaves=proof["leaves"][:1] * count)
+
+
 def better(document: Document, by: float) -> None:
     """Claim more than was proved everywhere: a smaller bound, of ratios a larger one."""
     way = -1.0 if _is_ratio(document) else 1.0

@@ -11,7 +11,7 @@ import pytest
 
 from fairbound import Certificate, Population, certify, verify
 from tests.by_hand import only
-from tests.forging import Change, Document, better, check_forgery, honest, text
+from tests.forging import Change, Document, better, check_forgery, cut_into, honest, text
 from tests.problems import E, P, radius, random_limits, random_population
 
 
@@ -181,6 +181,6 @@ def test_a_check_ends() -> None:
     large = honest("sensitive, intervals")
     count = 4_000
     only(large)["label_limits"] = {"skew": None, "rows": [[1.0, 0.0]] * count, "most": [0.5] * count}
-    leaf = {**proof(large)["leaves"][0], "label_mu": [0] * count}
-    proof(large)["leaves"] = [leaf] * 1300
+    proof(large)["leaves"][0]["label_mu"] = [0] * count
+    cut_into(proof(large), 1300)
     assert "the check would take" in verify(large).reasons[0]

@@ -21,7 +21,7 @@ from fairbound import (
 )
 from fairbound.cli import main
 from tests.by_hand import only
-from tests.forging import Change, Document, better, check_forgery, check_malformed, claims
+from tests.forging import Change, Document, better, check_forgery, check_malformed, claims, cut_into
 from tests.problems import E, P, radius, random_population
 
 
@@ -122,7 +122,7 @@ def test_a_check_ends() -> None:
     rows = np.arange(400)
     population = Population.from_losses(rows / 400, rows % 2, sensitive_features=rows // 2 % 2)
     large = json.loads(certify(population, 0.3, shift="sensitive").to_json())
-    proof(large)["leaves"] = proof(large)["leaves"][:1] * 40_000
+    cut_into(proof(large), 40_000)
     assert "the check would take" in verify(large).reasons[0]
     for junk in (None, 3, [1]):
         assert verify(junk).verdict is Verdict.NOT_A_CERTIFICATE  # type: ignore[arg-type]  # the point
@@ -196,7 +196,7 @@ NOT_PROVED: dict[str, tuple[str, Change, str]] = {
     "an uncovered piece": ("pieces", lambda d: (proof(d)["splits"].pop(), leaf(d).pop()), "not covered"),
     "a tree that goes on": ("pieces", lambda d: proof(d)["splits"].append(None), "goes on"),
     "a root that leaves out shares": ("pieces", lambda d: proof(d).update(floors=[0.1, 0.0]), "leaves out"),
-    "multipliers below the losses": ("pieces", lambda d: leaf(d)[3].update(w=[[0.1, 0.1]] * 2, lam=0.0), "feasible"),
+    "multipliers below the losses": ("pieces", lambda d: leaf(d)[2].update(w=[[0.1, 0.1]] * 2, lam=0.0), "feasible"),
     "negative multipliers": ("general", lambda d: leaf(d)[0]["zeta"][0].__setitem__(0, -1.0), "feasible"),
     "a tangent at the border": ("general", lambda d: leaf(d)[0]["centre"].__setitem__(0, 0.0), "must be positive"),
     "wrong side": ("general", lambda d: proof(d).update(axis="group"), ""),
