@@ -99,7 +99,7 @@ def test_no_member_exceeds_a_difference(name: DivergenceName) -> None:
         assert closest > certificate.bound - 0.05
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_groups_that_can_be_emptied(name: DivergenceName) -> None:
     """The mean of an emptied group may be anything; the other one's cannot, and one mean is relaxed."""

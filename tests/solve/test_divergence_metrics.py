@@ -173,7 +173,7 @@ def test_random_populations_against_the_primal(name: DivergenceName, kind: str, 
     assert checked
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3), (3, 3)])
 def test_no_member_exceeds_the_bound(name: DivergenceName, shape: tuple[int, int]) -> None:
@@ -195,7 +195,7 @@ def test_no_member_exceeds_the_bound(name: DivergenceName, shape: tuple[int, int
                     assert max(means, default=0.0) <= one.bound + 1e-12
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", NAMES)
 def test_sensitive_shifting_is_about_label_shares(name: DivergenceName) -> None:
     """All metrics are functions of the label shares; which of these are possible is found by search and bisection."""
@@ -330,7 +330,7 @@ def test_extreme_populations(population: Population) -> None:
                 assert certificate.bound >= certificate.attained
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", NAMES)
 def test_curves_and_radii(name: DivergenceName) -> None:
     asked: dict[str, Any] = {"divergence": name, "metric": "group_loss", "group": 0}
@@ -464,7 +464,7 @@ def test_a_ratio_is_claimed_only_if_it_is_proved() -> None:
     checked(*next(islice(random_questions("total_variation"), 328, None)))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_checker_proves_random_certificates(name: DivergenceName) -> None:
     checked_at_random(name, 24)

@@ -136,7 +136,7 @@ def test_random_populations_against_the_primal(name: DivergenceName, kind: str, 
         sound_and_tight(population, certificate, 1e-6 if kind != "rows" or shift == "sensitive" else 3e-3)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("shift", SHIFTS)
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3), (3, 3)])
@@ -273,7 +273,7 @@ def test_monotone_in_rho_and_a_curve_is_its_points(name: DivergenceName) -> None
     assert verify(curve.to_json()).valid
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", EVERY)
 def test_names_and_order_do_not_matter(name: DivergenceName) -> None:
     rng = np.random.default_rng(11)
@@ -531,7 +531,7 @@ def checked_at_random(name: DivergenceName, count: int) -> None:
         assert certificate.attained <= certificate.bound
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", EVERY)
 def test_the_checker_proves_random_certificates(name: DivergenceName) -> None:
     checked_at_random(name, 3 if name in ORDERS else 15)

@@ -194,7 +194,7 @@ def test_rounding_can_be_repeated() -> None:
     assert np.mean(draws, axis=0) == pytest.approx(population.mean.ravel(), abs=0.01)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize(
     ("shift", "intervals"),
     [("general", 2), ("sensitive", 5), ("general", None), ("sensitive", None), ("general", 5), ("sensitive", 2)],

@@ -387,7 +387,7 @@ def _error(y_true: Any, y_pred: Any) -> float:
     return float(np.mean(np.asarray(y_true) != np.asarray(y_pred)))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_the_bound_gets_worse_with_the_radius(shift: Any, metric: str) -> None:

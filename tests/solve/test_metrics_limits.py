@@ -59,7 +59,7 @@ def largest_within(population: Population, rho: float, metric: str, shift: str, 
     )
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("chunk", range(3))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("metric", METRICS)

@@ -15,7 +15,7 @@ from tests.forging import Change, Document, better, check_forgery, cut_into, hon
 from tests.problems import E, P, radius, random_limits, random_population
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("chunk", range(12))
 def test_every_certificate_is_proved(chunk: int) -> None:
     """25 random problems each: S, C up to 4, both shifts, limits of all kinds on one side or both, hard radii."""

@@ -26,7 +26,7 @@ def size(proof: Proof) -> float:
     return max(float(np.abs(tables).max()), *(leaf.lam / 2 for leaf in leaves))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("chunk", range(10))
 def test_every_certificate_is_proved(chunk: int) -> None:
     """30 random problems each: S, C up to 5, both shifts, limits or none, three kinds of knowledge, hard radii."""
