@@ -30,6 +30,7 @@ SPLITS = 10
 
 #: By how much the error may rise on the rows that are chosen with; the first is what the class does by itself.
 ALLOWED = 0.005
+MORE = 0.01
 TRADED = (0.0, 0.0025, 0.005, 0.01, 0.02)
 
 #: Powers of the prices that are tried as weights in training.
@@ -376,31 +377,43 @@ def _decisions(name: str, model: str, table: Table) -> Section:
 def _overview(found: Mapping[tuple[str, str], Table], figure: Figure, splits: int) -> Section:
     rows = []
     for (name, model), table in found.items():
-        plain, blind = (_of(table, method, "sensitive") for method in ("plain", "blind"))
-        gained = (plain - blind) / plain
-        cost = _of(table, "blind", "error") - _of(table, "plain", "error")
-        seconds = float(np.median(_of(table, "blind", "seconds")))
-        rows.append(
-            (
-                f"{name}, {MODELS[model]}",
-                f"{plain.mean():.4f}",
-                f"{blind.mean():.4f}",
-                f"{-gained.mean():+.1%}",
-                f"{(gained > 0).sum()} of {len(gained)}",
-                f"{100 * cost.mean():+.2f} points",
-                f"{seconds:.2f} s",
+        for method, allowed in (("blind", ALLOWED), (f"traded {MORE:g}", MORE)):
+            plain, blind = (_of(table, one, "sensitive") for one in ("plain", method))
+            gained = (plain - blind) / plain
+            cost = _of(table, method, "error") - _of(table, "plain", "error")
+            seconds = float(np.median(_of(table, method, "seconds")))
+            rows.append(
+                (
+                    f"{name}, {MODELS[model]}",
+                    f"{100 * allowed:.1f} points",
+                    f"{plain.mean():.4f}",
+                    f"{blind.mean():.4f}",
+                    f"{-gained.mean():+.1%}",
+                    f"{(gained > 0).sum()} of {len(gained)}",
+                    f"{100 * cost.mean():+.2f} points",
+                    f"{seconds:.2f} s",
+                )
             )
-        )
     text = (
         f"Each dataset is split anew {splits} times: four fifths of the rows to train and to choose with, one fifth to "
         "certify on. All choices are made on out-of-fold probabilities; what is shown was certified on rows that no "
-        f"choice has seen. Thresholds, and weights, may raise the error by {100 * ALLOWED:g} points on the rows that "
-        f"they are chosen with. Fewer than {FEW:,} rows are divided into five folds {REPEATS} times, and thresholds "
-        "are chosen on all divisions at once; more rows are divided into three folds, once. Gradient boosting has "
+        "choice has seen. Thresholds may raise the error on the rows that they are chosen with by as much as is "
+        f"allowed here, and in all other tables, like weights, by {100 * ALLOWED:g} points: of 800 rows by four. Fewer "
+        f"than {FEW:,} rows are divided into five folds {REPEATS} times, and thresholds are chosen on all divisions at "
+        "once; more rows are divided into three folds, once. Gradient boosting has "
         f"{TREES} trees of {LEAVES} leaves, and takes categories as they are; ExponentiatedGradient has {ITERATIONS} "
         "iterations."
     )
-    head = ("", "plain", "chosen thresholds", "change", "lower in", "ordinary error", "search, after the fits")
+    head = (
+        "",
+        "allowed",
+        "plain",
+        "chosen thresholds",
+        "change",
+        "lower in",
+        "ordinary error",
+        "search, after the fits",
+    )
     listing = Listing(f"Certified error at rho {RHO:g}, sensitive shifting, group-blind thresholds", head, tuple(rows))
     return Section("What thresholds gain", text, (figure,), (listing,))
 
