@@ -407,7 +407,7 @@ FAMILIES: dict[str, Callable[[int], str]] = {
     "means: skew": lambda n: pair(population(n, 2), conditional(n, 2), asked=skewed("group", DIFFERENCE)),
     "means of a label: pieces": lambda n: pair(population(2, 2), conditional(2, 2, n), 1),
     "means of a label: labels": lambda n: pair(population(2, n), conditional(2, n, 2), 1),
-    "means of a label: pieces and bins": lambda n: pair(population(2, 2, n), conditional(2, 2, n), 1),
+    "means of a label: pieces and bins": lambda n: pair(population(2, 2, n), conditional(2, 2, n), 0),
     "means of a label: limits on labels": lambda n: pair(
         population(2, n), conditional(2, n, 2, label_mu=[0.1] * 20), 1, limited(20, n, "label", DIFFERENCE)
     ),
@@ -422,7 +422,7 @@ FAMILIES: dict[str, Callable[[int], str]] = {
         population(2, 2), any_rates_means(2, 2, n), 1, question(DIFFERENCE, **UNFAIR)
     ),
     "means, near base rates: pieces and bins": lambda n: pair(
-        population(2, 2, n), any_rates_means(2, 2, n), 1, question(DIFFERENCE, **NEAR)
+        population(2, 2, n), any_rates_means(2, 2, n), 0, question(DIFFERENCE, **NEAR)
     ),
     "curve: points": lambda n: curve(n, 1, fractional(2, 2)),
     "curve: points and bins": lambda n: curve(n, 5 * n, fractional(2, 2)),

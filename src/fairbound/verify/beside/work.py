@@ -17,6 +17,7 @@ from fairbound.verify.document import (
     Losses,
     Measure,
     Measured,
+    Objective,
     Pairwise,
     Proof,
     Question,
@@ -94,11 +95,12 @@ def _question(single: Single, bins: int, rows: float) -> float:
     pairs = 2 * len(population.groups) ** 2 if asked is not None and asked.pairs else 0
     work = PAIR * pairs * len(points)
     for number, statement in enumerate(question.statements):
-        inside = bins
+        known = population.knowledge
         if statement.sampling is not None:
             work += _sampling(population, question, statement, bins, min(rows, MOST_DRAWS))
-            inside = _bins(statement.sampling.knowledge)
-        work += sum(_answer(population, question, point.answers[number], inside) for point in points)
+            known = statement.sampling.knowledge
+        inside = _bins(known), _bins(known, statement.objective)
+        work += sum(_answer(population, question, point.answers[number], *inside) for point in points)
     return work
 
 
@@ -107,15 +109,25 @@ def _length(name: Any) -> int:
     return sum(len(part) if isinstance(part, str) else A_NUMBER for part in parts)
 
 
-def _bins(known: Knowledge) -> int:
-    return sum(len(cell) for row in known.cells for cell in row) if isinstance(known, Losses | Strata) else 0
+def _bins(known: Knowledge, about: Objective | None = None) -> int:
+    """Return how many bins the cells have; a cell that does not count in an objective is one."""
+    if not isinstance(known, Losses | Strata):
+        return 0
+    places = ((s, y, len(cell)) for s, row in enumerate(known.cells) for y, cell in enumerate(row))
+    return sum(size if _counts(about, s, y) else 1 for s, y, size in places)
 
 
-def _answer(population: Measured, question: Question, answer: Answer, bins: int) -> float:
-    """Return the work of a proof and a witness."""
+def _counts(about: Objective | None, s: int, y: int) -> bool:
+    if about is None or (about.plus is None and about.minus is None):
+        return True
+    return s in {about.plus, about.minus} and (about.label is None or (y == about.label) == about.inside)
+
+
+def _answer(population: Measured, question: Question, answer: Answer, bins: int, counting: int) -> float:
+    """Return the work of a proof and a witness, of so many bins, and of those that count."""
     groups, labels = len(population.groups), len(population.labels)
     cells = groups * labels
-    atoms = cells if question.shift == "sensitive" else 2 * max(cells, bins)
+    atoms = cells if question.shift == "sensitive" else 2 * max(cells, counting)
     sides = (question.group_limits, groups), (question.label_limits, labels)
     limits = sum(len(side.most) * size for side, size in sides)
     skewed = sum(size for side, size in sides if side.skew is not None)
